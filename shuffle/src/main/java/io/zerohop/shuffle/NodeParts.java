@@ -21,7 +21,6 @@ import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
-import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.transport.Self;
@@ -48,6 +47,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -74,14 +74,14 @@ final class NodeParts {
   final Config conf;
   private final ChoreThread maintenance;
 
-  /** Null if neighbours are met only when they are read. */
-  private final ChoreThread neighbours;
+  /** Absent if neighbours are met only when they are read. */
+  private final @Nullable ChoreThread neighbours;
 
-  /** The path between nodes by UCX; null if there is none. */
-  private final UcxNode ucx;
+  /** The path between nodes by UCX, if there is one. */
+  private final @Nullable UcxNode ucx;
 
-  /** The path between nodes by Spark's connections; null if there is none. */
-  private final SendingNode sending;
+  /** The path between nodes by Spark's connections, if there is one. */
+  private final @Nullable SendingNode sending;
 
   /** Those of both that there are. */
   private final List<RemoteNode<?, ?>> ways = new ArrayList<>();
@@ -222,8 +222,9 @@ final class NodeParts {
     return sharing;
   }
 
-  /** Keeps a way between nodes; null if there is none. */
-  private <N extends RemoteNode<?, ?>> N added(final N way, final Deque<Runnable> begun) {
+  /** Keeps a way between nodes, if there is one. */
+  private <N extends RemoteNode<?, ?>> @Nullable N added(
+      final @Nullable N way, final Deque<Runnable> begun) {
     if (way != null) {
       ways.add(way);
       begun.push(way::close);
@@ -268,9 +269,9 @@ final class NodeParts {
   /**
    * Makes the parts of a node and starts them; if one of them cannot be made, none stays behind.
    *
-   * @param gpu owned from now on; null if there is none
+   * @param gpu owned from now on
    */
-  static NodeParts start(final ShuffleNode.Setup setup, final Device gpu) {
+  static NodeParts start(final ShuffleNode.Setup setup, final @Nullable Device gpu) {
     boolean done = false;
     final Devices devices = new Devices(gpu);
     SocketFolder folder = null;
@@ -310,9 +311,9 @@ final class NodeParts {
   /** What the node holds now. */
   NodeStats stats() {
     final Tiers tiers = memory.tiers();
-    final Pool gpu = tiers.of(Tier.DEVICE);
+    final Pool gpu = tiers.device();
     return new NodeStats(
-        tiers.of(Tier.HOST).stats(),
+        tiers.host().stats(),
         gpu == null ? null : gpu.stats(),
         new NodeStats.Evictions(
             tiers.overflow().overflowedBytes(),

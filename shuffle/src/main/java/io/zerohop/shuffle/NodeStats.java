@@ -5,13 +5,15 @@ import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.util.Map;
+import java.util.Objects;
 import java.util.function.ToLongFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The resources that a {@link ShuffleNode} holds at one moment, which show leaks.
  *
  * @param host the pool in host memory
- * @param device the pool in GPU memory; null if there is none
+ * @param device the pool in GPU memory, if there is one
  * @param evictions what did not go to a pool, or left one
  * @param outputs own map outputs
  * @param leases who is reading, and what waits for it
@@ -21,7 +23,7 @@ import java.util.function.ToLongFunction;
  */
 public record NodeStats(
     PoolStats host,
-    PoolStats device,
+    @Nullable PoolStats device,
     Evictions evictions,
     Outputs outputs,
     Leases leases,
@@ -126,6 +128,6 @@ public record NodeStats(
 
   /** Returns the blocks and bytes of one path. */
   public MovedBlocks moved(final Path path) {
-    return moved.get(path);
+    return Objects.requireNonNull(moved.get(path), "a path that is not counted");
   }
 }

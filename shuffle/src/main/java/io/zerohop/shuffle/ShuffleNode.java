@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One executor's part of the shuffle: its map outputs in memory, the socket at which peers connect,
@@ -58,10 +59,10 @@ public final class ShuffleNode implements AutoCloseable {
    * Starts a node that can hold blocks in GPU memory too; its catalog and signals stay in host
    * memory.
    *
-   * @param gpu owned by the node from now on, also if it cannot start; null if there is none
+   * @param gpu owned by the node from now on, also if it cannot start
    * @throws ZerohopException (FALLBACK) as above
    */
-  public static ShuffleNode start(final Setup setup, final Device gpu) {
+  public static ShuffleNode start(final Setup setup, final @Nullable Device gpu) {
     return new ShuffleNode(NodeParts.start(setup, gpu));
   }
 
@@ -106,10 +107,10 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * A hold on one of this node's own map outputs, for the caller to close; null if not held. Waits
-   * for one whose copies have not ended, as long as readers do.
+   * A hold on one of this node's own map outputs, for the caller to close; absent if not held.
+   * Waits for one whose copies have not ended, as long as readers do.
    */
-  public MapOutputLease lease(final int shuffleId, final long mapId) {
+  public @Nullable MapOutputLease lease(final int shuffleId, final long mapId) {
     return lease(shuffleId, mapId, readyTimeout());
   }
 
@@ -124,7 +125,8 @@ public final class ShuffleNode implements AutoCloseable {
    * @param patience how long to wait for copies
    * @throws io.zerohop.device.WaitException (RETRY) if they have not ended by then
    */
-  public MapOutputLease lease(final int shuffleId, final long mapId, final Duration patience) {
+  public @Nullable MapOutputLease lease(
+      final int shuffleId, final long mapId, final Duration patience) {
     return parts.outputs.lease(shuffleId, mapId, patience);
   }
 
@@ -287,10 +289,10 @@ public final class ShuffleNode implements AutoCloseable {
     Duration stagedTimeout = Duration.ofSeconds(500);
     boolean neighbours;
     Topology topology = Topology.NONE;
-    ColdStorage coldStorage;
-    UcxStarter ucx;
-    Function<ControlService, ControlChannel> controlChannels;
-    CarrierStarter carrier;
+    @Nullable ColdStorage coldStorage;
+    @Nullable UcxStarter ucx;
+    @Nullable Function<ControlService, ControlChannel> controlChannels;
+    @Nullable CarrierStarter carrier;
     ContactListener contacts = ContactListener.NONE;
     Clock clock = Clock.system();
     private String gpu = "";
@@ -350,7 +352,7 @@ public final class ShuffleNode implements AutoCloseable {
     /**
      * Has blocks of other nodes read by UCX.
      *
-     * @param starter starts it; null if it is not to be used
+     * @param starter starts it
      * @param channels makes the channel by which other executors ask this one, given what answers
      */
     public Setup ucx(
@@ -360,8 +362,8 @@ public final class ShuffleNode implements AutoCloseable {
       return this;
     }
 
-    /** Says what carries blocks that are sent. */
-    public Setup carrier(final CarrierStarter value) {
+    /** Says what carries blocks that are sent, if something does. */
+    public Setup carrier(final @Nullable CarrierStarter value) {
       carrier = value;
       return this;
     }

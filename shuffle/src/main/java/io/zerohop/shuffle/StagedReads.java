@@ -29,7 +29,7 @@ public final class StagedReads {
             setup.conf,
             setup.stagedTimeout,
             setup.clock,
-            null, // Nothing is mapped, nor asked for by UCX.
+            null,
             PathChooser.stagedOnly(
                 setup.conf.paths(),
                 ShuffleCode.SHARES_NO_MEMORY

@@ -8,6 +8,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The address of one {@code ShuffleNode}'s memory: boot id of the machine, socket folder, socket,
@@ -105,18 +106,18 @@ public record Location(
   }
 
   /**
-   * Returns the location of the owner of another socket in the same folder; null if the name is not
-   * one.
+   * Returns the location of the owner of another socket in the same folder; absent if the name is
+   * not one.
    */
-  public Location neighbour(final String other) {
+  public @Nullable Location neighbour(final String other) {
     final Matcher matcher = SOCKET.matcher(other);
     return matcher.matches()
         ? new Location(bootId, folderId, Long.parseUnsignedLong(matcher.group(2), 16), 0, other)
         : null;
   }
 
-  /** Reads an encoded location; null if the text is null or not a location of this version. */
-  public static Location parse(final String text) {
+  /** Reads an encoded location; absent if the text is not one of this version. */
+  public static @Nullable Location parse(final @Nullable String text) {
     if (text == null || text.length() > MAX_ENCODED_BYTES) {
       return null;
     }

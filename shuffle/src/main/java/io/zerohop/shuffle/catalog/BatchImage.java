@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.pool.Region;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The catalog's future record of one batch: its region, and for each partition the end of its block
@@ -13,7 +15,9 @@ public final class BatchImage {
   private int filled;
   private int end;
   private int blocks;
-  private Region region;
+
+  /** There once the batch was packed. */
+  private @Nullable Region region;
 
   /**
    * @param checksums whether each block comes with a checksum
@@ -40,8 +44,9 @@ public final class BatchImage {
     region = where;
   }
 
+  /** Returns the region into which the batch was packed. */
   public Region region() {
-    return region;
+    return Objects.requireNonNull(region, "the batch was not packed");
   }
 
   /** Bytes of all blocks. */

@@ -13,6 +13,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The index of this node's blocks, and the only writer of the memory in which peers search it.
@@ -192,14 +193,14 @@ public final class Catalog {
     return new ShuffleChunk(region, shuffleId, position, root.incarnation(), entries);
   }
 
-  /** The map output of this key; null if it is not held. */
-  public synchronized OwnOutput find(final int shuffleId, final long mapId) {
+  /** The map output of this key, if it is held. */
+  public synchronized @Nullable OwnOutput find(final int shuffleId, final long mapId) {
     final OwnShuffle shuffle = shuffles.get(shuffleId);
     return shuffle == null ? null : shuffle.outputs.get(mapId);
   }
 
-  /** The map output with a reference taken of each of its regions; null if it is not held. */
-  public synchronized OwnOutput retain(final int shuffleId, final long mapId) {
+  /** The map output, if it is held, with a reference taken of each of its regions. */
+  public synchronized @Nullable OwnOutput retain(final int shuffleId, final long mapId) {
     final OwnOutput output = find(shuffleId, mapId);
     return output != null && output.retain() ? output : null;
   }

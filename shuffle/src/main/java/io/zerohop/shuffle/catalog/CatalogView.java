@@ -2,6 +2,7 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /** A reader's view of one owner's catalog. Thread safe; to be used under a lease. */
 public final class CatalogView {
@@ -30,10 +31,10 @@ public final class CatalogView {
    * The shuffle as the owner lists it now. Must be asked once under each lease: a view that was
    * valid under an earlier one may have been freed since.
    *
-   * @return null if the owner lists no map output of it
+   * @return absent if the owner lists no map output of it
    * @throws CatalogException if what was found is damaged
    */
-  public ShuffleView shuffle(final int shuffleId) {
+  public @Nullable ShuffleView shuffle(final int shuffleId) {
     final ShuffleView known = shuffles.get(shuffleId);
     if (known != null && root.isCurrent(known.listing())) {
       return known;

@@ -5,6 +5,7 @@ import io.zerohop.device.Signal;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader's view of one chunk. Lock-free and thread safe; valid under a lease. Entries are summed
@@ -141,8 +142,8 @@ final class ChunkView {
     return device.signal(memory.segment(), offset + signalOffset(cursor));
   }
 
-  /** The same for streams of a GPU; null if that cannot reach it. */
-  Signal signal(final Device device, final Device gpu, final EntryCursor cursor) {
+  /** The same for streams of a GPU; absent if that cannot reach it. */
+  @Nullable Signal signal(final Device device, final Device gpu, final EntryCursor cursor) {
     return memory.signal(device, gpu, offset + signalOffset(cursor));
   }
 

@@ -4,6 +4,7 @@ import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Points at one entry and, in it, at one extent of a block. Reused for many look-ups; does not
@@ -14,8 +15,12 @@ import org.agrona.concurrent.UnsafeBuffer;
  * fault.
  */
 public final class EntryCursor {
-  private ChunkView chunk;
-  private UnsafeBuffer buffer;
+  private static final UnsafeBuffer NOTHING = new UnsafeBuffer(new byte[0]);
+
+  /** Absent on an own entry. */
+  private @Nullable ChunkView chunk;
+
+  private UnsafeBuffer buffer = NOTHING;
   private long begin;
   private long bytes;
   private int partitions;
@@ -29,7 +34,10 @@ public final class EntryCursor {
 
   /** Points the cursor at an entry whose bytes all lie in the chunk; the owner needs no view. */
   void wrap(
-      final ChunkView view, final UnsafeBuffer bytesOfChunk, final long offset, final int length) {
+      final @Nullable ChunkView view,
+      final UnsafeBuffer bytesOfChunk,
+      final long offset,
+      final int length) {
     chunk = view;
     buffer = bytesOfChunk;
     begin = offset;
@@ -57,8 +65,13 @@ public final class EntryCursor {
     return getInt(EntryLayout.READY_EPOCH_OFFSET);
   }
 
+  /** The chunk of a peer's entry. */
   ChunkView chunk() {
-    return chunk;
+    final ChunkView view = chunk;
+    if (view == null) {
+      throw new IllegalStateException("an own entry is not read by a view");
+    }
+    return view;
   }
 
   /**

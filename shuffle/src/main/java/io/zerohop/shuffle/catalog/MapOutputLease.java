@@ -12,6 +12,7 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A lease on one of this node's own map outputs: its bytes stay in place until the lease is closed.
@@ -78,7 +79,7 @@ public final class MapOutputLease implements AutoCloseable {
     refuse(damage == null ? null : "partition " + partition + " " + damage);
   }
 
-  private void refuse(final String damage) {
+  private void refuse(final @Nullable String damage) {
     if (damage != null) {
       throw new DamagedOutputException(output.shuffleId(), output.mapId(), damage);
     }

@@ -23,7 +23,7 @@ public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Cata
             devices.hasGpu() ? pool(root, devices, Tier.DEVICE, conf, clock) : null);
     final Reclaimer reclaimer = new Reclaimer(root.lanes());
     return new OwnMemory(
-        root, tiers, reclaimer, new Catalog(devices.host(), root, tiers.of(Tier.HOST), reclaimer));
+        root, tiers, reclaimer, new Catalog(devices.host(), root, tiers.host(), reclaimer));
   }
 
   private static Pool pool(

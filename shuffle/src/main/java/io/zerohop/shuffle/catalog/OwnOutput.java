@@ -6,6 +6,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A map output that the catalog holds. Where its blocks lie is not kept twice: it is read from the
@@ -66,8 +67,8 @@ public final class OwnOutput {
     }
   }
 
-  /** Returns the damage of its entry; null if there is none. Callers hold the output. */
-  public String entryDamage() {
+  /** Returns the damage of its entry, if there is any. Callers hold the output. */
+  public @Nullable String entryDamage() {
     return entry.chunk.isIntact(entry.offset, entry.bytes)
         ? null
         : "its entry in segment " + entry.chunk.region().memory().id();
@@ -124,11 +125,11 @@ public final class OwnOutput {
   }
 
   /**
-   * The same word for streams of a GPU; null if that cannot reach it. Callers hold the output.
+   * The same word for streams of a GPU; absent if that cannot reach it. Callers hold the output.
    *
    * @throws ZerohopException (FATAL) if the GPU cannot be used any more
    */
-  public Signal ready(final Device host, final Device gpu) {
+  public @Nullable Signal ready(final Device host, final Device gpu) {
     return entry.chunk.signal(host, gpu, entry.signal);
   }
 

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.lang.invoke.VarHandle;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** A reader's view of an owner's root segment. Thread safe, lock-free; does not own the mapping. */
 public final class RootView {
@@ -53,9 +54,9 @@ public final class RootView {
   /**
    * Looks a shuffle up.
    *
-   * @return where its first chunk is and the version of its cell; null if it is not listed
+   * @return where its first chunk is and the version of its cell, if it is listed
    */
-  Listing find(final int shuffleId) {
+  @Nullable Listing find(final int shuffleId) {
     final int cells = RootLayout.DIRECTORY_CELLS;
     for (int i = 0; i < cells; i++) {
       final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);

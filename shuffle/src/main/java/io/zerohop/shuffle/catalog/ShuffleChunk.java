@@ -6,6 +6,7 @@ import io.zerohop.device.Signal;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The owner's side of one chunk: appends entries and sets slots. Guarded by the catalog's lock.
@@ -145,8 +146,8 @@ final class ShuffleChunk {
     return device.signal(region.memory().segment(), region.offset() + signalOffset(signal));
   }
 
-  /** The same for streams of a GPU, too; null if that cannot reach it. */
-  Signal signal(final Device device, final Device gpu, final int signal) {
+  /** The same for streams of a GPU, too; absent if that cannot reach it. */
+  @Nullable Signal signal(final Device device, final Device gpu, final int signal) {
     return region.memory().signal(device, gpu, region.offset() + signalOffset(signal));
   }
 

@@ -6,6 +6,7 @@ import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A reader's view of one shuffle of one owner: its chain of chunks. Thread safe; to be used under a
@@ -68,8 +69,9 @@ public final class ShuffleView {
     return new SignalEpoch(cursor.chunk().signal(device, cursor), cursor.readyEpoch());
   }
 
-  /** The same for streams of a GPU, too; null if that cannot reach it. */
-  public SignalEpoch ready(final Device device, final Device gpu, final EntryCursor cursor) {
+  /** The same for streams of a GPU, too; absent if that cannot reach it. */
+  public @Nullable SignalEpoch ready(
+      final Device device, final Device gpu, final EntryCursor cursor) {
     final Signal signal = cursor.chunk().signal(device, gpu, cursor);
     return signal == null ? null : new SignalEpoch(signal, cursor.readyEpoch());
   }

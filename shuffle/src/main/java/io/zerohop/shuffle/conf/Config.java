@@ -8,6 +8,7 @@ import java.lang.annotation.Target;
 import java.time.Duration;
 import java.util.Set;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The configuration of an application, and the table of its keys: each component with a {@link Key}
@@ -64,7 +65,7 @@ public record Config(
                 "Directory of the sockets by which executors of one node connect; its"
                     + " containers must share it. Private (0700), or sticky (1777) for all users."
                     + " `auto` is a folder in /tmp or /dev/shm.")
-        java.nio.file.Path socketDir,
+        java.nio.file.@Nullable Path socketDir,
     @Key(
             name = "port",
             value = "0",
@@ -220,7 +221,7 @@ public record Config(
               doc =
                   "Path of a jucx jar on every executor's host, used instead of the bundled one"
                       + " where that does not match the installed libucx.")
-          java.nio.file.Path jucx,
+          java.nio.file.@Nullable Path jucx,
       @Key(
               name = "ucx.idle",
               value = "10min",
@@ -364,10 +365,10 @@ public record Config(
   /**
    * Reads a configuration.
    *
-   * @param texts the text of a key, by its full name; null if it is not set
+   * @param texts the text of a key, by its full name; absent if it is not set
    * @throws IllegalArgumentException naming the key, its text and what is expected
    */
-  public static Config read(final UnaryOperator<String> texts) {
+  public static Config read(final UnaryOperator<@Nullable String> texts) {
     return Keys.read(texts);
   }
 

@@ -19,6 +19,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The keys that {@link Config} declares: their texts, and what these stand for. Sizes and durations
@@ -104,7 +105,7 @@ public final class Keys {
                 key -> name.equals(PREFIX + key.name()) || name.equals(PREFIX + key.formerly()));
   }
 
-  static Config read(final UnaryOperator<String> texts) {
+  static Config read(final UnaryOperator<@Nullable String> texts) {
     return (Config) build(Config.class, component -> value(component, texts));
   }
 
@@ -122,7 +123,7 @@ public final class Keys {
   }
 
   /** Reflection unboxes and widens, but makes no int of a long and no double of a literal 1. */
-  private static Object widened(final Object value, final Class<?> type) {
+  private static @Nullable Object widened(final @Nullable Object value, final Class<?> type) {
     if (!(value instanceof Number number)) {
       return value;
     }
@@ -178,7 +179,8 @@ public final class Keys {
     }
   }
 
-  private static Object value(final RecordComponent component, final UnaryOperator<String> texts) {
+  private static @Nullable Object value(
+      final RecordComponent component, final UnaryOperator<@Nullable String> texts) {
     final Config.Key key = key(component);
     String name = PREFIX + key.name();
     String text = texts.apply(name);
@@ -206,7 +208,7 @@ public final class Keys {
   }
 
   @SuppressWarnings({"unchecked", "rawtypes"})
-  private static Object parse(final RecordComponent component, final String text) {
+  private static @Nullable Object parse(final RecordComponent component, final String text) {
     final Class<?> type = component.getType();
     final Config.Key key = key(component);
     if (type == long.class) {
@@ -284,10 +286,10 @@ public final class Keys {
   /**
    * Returns whether a key that is not one of ours is true.
    *
-   * @param text null if it is not set
+   * @param text absent if it is not set
    * @throws IllegalArgumentException if the text is neither true nor false
    */
-  public static boolean isTrue(final String name, final String text) {
+  public static boolean isTrue(final String name, final @Nullable String text) {
     try {
       return text != null && truth(text.trim());
     } catch (final IllegalArgumentException e) {

@@ -4,6 +4,7 @@ import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.Arrays;
 import java.util.Locale;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A growing list of ranges of memory with their checksums, without an object each. Ranges that the
@@ -16,8 +17,8 @@ public final class ExtentList {
   private boolean[] checked = new boolean[4];
   private boolean[] deviceOnly = new boolean[4];
 
-  /** Where a range lies; null where nobody has to know. */
-  private SegmentMemory[] segments = new SegmentMemory[4];
+  /** Where a range lies; absent where nobody has to know. */
+  private @Nullable SegmentMemory[] segments = new SegmentMemory[4];
 
   private int size;
 
@@ -34,14 +35,14 @@ public final class ExtentList {
   /**
    * Adds a range.
    *
-   * @param segment that it lies in; may be null
+   * @param segment that it lies in, if somebody has to know
    * @param hasChecksum whether the checksum is one
    */
   public void add(
       final long address,
       final int length,
       final boolean isDeviceOnly,
-      final SegmentMemory segment,
+      final @Nullable SegmentMemory segment,
       final boolean hasChecksum,
       final int checksum) {
     if (size == addresses.length) {
@@ -82,11 +83,11 @@ public final class ExtentList {
   }
 
   /**
-   * Returns the damage of a range's bytes; null if they are what was written, as far as its
+   * Returns the damage of a range's bytes; absent if they are what was written, as far as its
    * checksum says. A range that has none, or that the host cannot read, is taken for what was
    * written.
    */
-  public String damage(final int index) {
+  public @Nullable String damage(final int index) {
     if (!checked[index] || deviceOnly[index]) {
       return null;
     }
@@ -96,21 +97,21 @@ public final class ExtentList {
   /**
    * The same for who has computed the CRC32C of a range, which carries a checksum, somewhere else.
    */
-  public String damage(final int index, final int actual) {
+  public @Nullable String damage(final int index, final int actual) {
     return actual == checksums[index]
         ? null
         : String.format(Locale.ROOT, "CRC32C is %08x instead of %08x", actual, checksums[index]);
   }
 
   /**
-   * The first damage of any range, with its segment; null if there is none that {@link
-   * #damage(int)} sees. Only of ranges whose segments were said.
+   * The first damage of any range, with its segment, if {@link #damage(int)} sees one. Only of
+   * ranges whose segments were said.
    */
-  public String firstDamage() {
+  public @Nullable String firstDamage() {
     for (int i = 0; i < size; i++) {
       final String damage = damage(i);
       if (damage != null) {
-        return "in segment " + segments[i].id() + ": " + damage;
+        return "in segment " + segment(i).id() + ": " + damage;
       }
     }
     return null;
@@ -126,9 +127,17 @@ public final class ExtentList {
     return deviceOnly[index];
   }
 
-  /** The segment that a range lies in; null if that was not said. */
+  /**
+   * The segment that a range lies in.
+   *
+   * @throws IllegalStateException if that was not said
+   */
   public SegmentMemory segment(final int index) {
-    return segments[index];
+    final SegmentMemory segment = segments[index];
+    if (segment == null) {
+      throw new IllegalStateException("nobody said where range " + index + " lies");
+    }
+    return segment;
   }
 
   /** Returns whether there is a range that the host cannot read. */

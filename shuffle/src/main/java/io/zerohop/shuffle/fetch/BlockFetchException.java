@@ -5,6 +5,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Thrown if a block could not be read from its owner; carries what Spark needs to run its map task
@@ -17,7 +18,10 @@ public final class BlockFetchException extends ZerohopException {
   private final transient BlockSource source;
 
   public BlockFetchException(
-      final Block block, final BlockSource source, final Message message, final Throwable cause) {
+      final Block block,
+      final BlockSource source,
+      final Message message,
+      final @Nullable Throwable cause) {
     super(Category.FETCH_FAILED, message, cause);
     this.block = block;
     this.source = source;
@@ -27,14 +31,13 @@ public final class BlockFetchException extends ZerohopException {
    * One whose message names the block, its owner and the path.
    *
    * @param message what went wrong, with a code; its reason is the cause
-   * @param cause null if there is none
    */
   static BlockFetchException of(
       final Block block,
       final BlockSource source,
       final Path path,
       final Message message,
-      final Throwable cause) {
+      final @Nullable Throwable cause) {
     return new BlockFetchException(
         block,
         source,

@@ -18,6 +18,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Fetches the blocks of one reader, owner by owner and window by window. Staged blocks are asked
@@ -69,7 +70,7 @@ public final class BlockFetcher implements AutoCloseable {
   /** Sources whose owners have to be connected before anything else is known of them. */
   private final Deque<BlockSource> unmet = new ArrayDeque<>();
 
-  private volatile FetchedBlock block;
+  private volatile @Nullable FetchedBlock block;
   private volatile boolean closed;
 
   /**
@@ -253,8 +254,9 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private void move(final BlockSource source, final List<Block> blocks, final Route by) {
-    if (by.path() == Path.STAGED) {
-      listener.fellBack(source, blocks, by.reason());
+    final Message whyStaged = by.reason();
+    if (whyStaged != null) {
+      listener.fellBack(source, blocks, whyStaged);
     }
     transfers.add(source, blocks, by.path());
   }
@@ -277,30 +279,33 @@ public final class BlockFetcher implements AutoCloseable {
     if (route.path() == Path.UCX || route.path() == Path.SENT) {
       return route.path();
     }
-    listener.fellBack(
-        source, List.of(failed), route.path() == Path.STAGED ? route.reason() : Message.of(cause));
+    final Message whyStaged = route.reason();
+    listener.fellBack(source, List.of(failed), whyStaged == null ? Message.of(cause) : whyStaged);
     return Path.STAGED;
   }
 
   private boolean pollStaged() {
-    block = transfers.poll();
-    if (block != null) {
-      received += block.isReceived() ? 1 : 0;
-      count(transfers.source(), Link.of(block.path()), List.of(block.block()), block.bytes());
+    final FetchedBlock arrived = transfers.poll();
+    block = arrived;
+    if (arrived == null) {
+      return false;
     }
-    return block != null;
+    received += arrived.isReceived() ? 1 : 0;
+    count(arrived.source(), Link.of(arrived.path()), List.of(arrived.block()), arrived.bytes());
+    return true;
   }
 
   private boolean nextInPlace() {
-    block = windows.next();
-    return block != null;
+    final FetchedBlock found = windows.next();
+    block = found;
+    return found != null;
   }
 
   private void openWindow() {
-    final FetchPlan.Request request = plan.poll();
+    final FetchPlan.Request request = plan.next();
     final InPlaceWindow opened =
         InPlaceWindow.open(
-            context, request.source(), request.route().memory(), request.blocks(), side, ended);
+            context, request.source(), request.memory(), request.blocks(), side, ended);
     if (opened == null) {
       if (!plan.reroute(request)) {
         stage(
@@ -320,8 +325,9 @@ public final class BlockFetcher implements AutoCloseable {
         request.source(),
         opened.notHeld(),
         ShuffleCode.NOT_IN_MEMORY.says("the owner does not hold the blocks in memory"));
-    if (!opened.notMapped().isEmpty()) {
-      final Route other = plan.withoutGets(request.source(), opened.whyNotMapped());
+    final Message whyNotMapped = opened.whyNotMapped();
+    if (whyNotMapped != null) {
+      final Route other = plan.withoutGets(request.source(), whyNotMapped);
       move(request.source(), opened.notMapped(), other);
     }
   }

@@ -18,8 +18,10 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of one fetcher that are moved, staged or from another node: those still to be
@@ -63,7 +65,8 @@ final class BlockTransfers implements AutoCloseable {
   /** Windows with a block that was not handed out or is the current one. */
   private int windows;
 
-  private Arrival current;
+  /** The block that was handed out last, until it is released. */
+  private @Nullable Arrival current;
 
   /** Passed blocks whose bytes may still be read. */
   private final Deque<Transport.Payload> passed = new ArrayDeque<>();
@@ -182,7 +185,8 @@ final class BlockTransfers implements AutoCloseable {
       blocks.forEach(block -> outstanding.put(block, window));
     }
     try {
-      transports.get(request.path).fetch(request.source, blocks, new WindowSink());
+      Objects.requireNonNull(transports.get(request.path), "no transport of this path")
+          .fetch(request.source, blocks, new WindowSink());
     } catch (final RuntimeException e) {
       blocks.forEach(block -> arrive(block, null, e));
     }
@@ -191,23 +195,27 @@ final class BlockTransfers implements AutoCloseable {
   /**
    * Makes the next arrived block the current one, if there is any.
    *
-   * @return null if none has arrived, but such as are asked for again
+   * @return absent if none has arrived, but such as are asked for again
    * @throws BlockFetchException if a block failed
    */
-  FetchedBlock poll() {
+  @Nullable FetchedBlock poll() {
     Arrival arrival = next();
-    while (arrival != null && arrival.payload == null) {
+    while (arrival != null) {
+      final Transport.Payload payload = arrival.payload;
+      if (payload != null) {
+        return handOut(arrival, payload);
+      }
       release(arrival);
       askAgain(arrival);
       arrival = next();
     }
-    if (arrival == null) {
-      return null;
-    }
+    return null;
+  }
+
+  private FetchedBlock handOut(final Arrival arrival, final Transport.Payload payload) {
     current = arrival;
     final Request request = arrival.window.request;
-    final BlockSource source = request.source;
-    if (arrival.payload.bytes() == 0) {
+    if (payload.bytes() == 0) {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
       // too.
       throw failed(
@@ -217,26 +225,21 @@ final class BlockTransfers implements AutoCloseable {
           "a block arrived without any bytes",
           null);
     }
-    final boolean staged = arrival.payload.extents() == null;
+    final boolean staged = payload.extents() == null;
     final boolean compare = context.conf().checksum();
     final boolean later = compare && side == ReadSide.DEVICE;
     final FetchedBlock block =
         new FetchedBlock(
-            source,
+            request.source,
             arrival.block,
-            staged ? Path.STAGED : arrival.payload.path(request.path),
-            arrival.payload,
+            staged ? Path.STAGED : payload.path(request.path),
+            payload,
             !staged && context.devices().hasGpu(),
             later);
     return compare && !later ? block.verified() : block;
   }
 
-  /** The owner of the block that {@link #poll} has given. */
-  BlockSource source() {
-    return current.window.request.source;
-  }
-
-  private synchronized Arrival next() {
+  private synchronized @Nullable Arrival next() {
     return arrivals.poll();
   }
 
@@ -250,7 +253,8 @@ final class BlockTransfers implements AutoCloseable {
           "a block could not be fetched",
           failed.cause);
     }
-    final Path path = rerouter.again(request.source, failed.block, failed.cause, request.attempts);
+    final Throwable cause = Objects.requireNonNull(failed.cause, "a block failed without a cause");
+    final Path path = rerouter.again(request.source, failed.block, cause, request.attempts);
     // First in line: its owner was just connected anew, and would be idle again at the end of it.
     final Request first = pending.peekFirst();
     if (first != null && first.isFor(request.source, path, request.attempts + 1)) {
@@ -307,17 +311,21 @@ final class BlockTransfers implements AutoCloseable {
 
   /** Releases the block that was handed out last, or the one before if rows may point into it. */
   void releaseCurrent() {
-    if (current == null) {
+    final Arrival arrival = current;
+    if (arrival == null) {
       return;
     }
-    final Arrival arrival = current;
     current = null;
     release(arrival);
-    if (arrival.payload.extents() == null) {
-      arrival.payload.release();
+    final Transport.Payload payload = arrival.payload;
+    if (payload == null) {
+      throw new IllegalStateException("a block that failed was handed out");
+    }
+    if (payload.extents() == null) {
+      payload.release();
       return;
     }
-    passed.add(arrival.payload);
+    passed.add(payload);
     if (side == ReadSide.HOST && passed.size() > 1) {
       passed.poll().release();
     }
@@ -347,7 +355,10 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  private void arrive(final Block block, final Transport.Payload payload, final Throwable cause) {
+  private void arrive(
+      final Block block,
+      final Transport.@Nullable Payload payload,
+      final @Nullable Throwable cause) {
     synchronized (this) {
       final Window window = outstanding.remove(block);
       if (window != null && !closed) {
@@ -399,7 +410,7 @@ final class BlockTransfers implements AutoCloseable {
       final Request request,
       final Block block,
       final String what,
-      final Throwable cause) {
+      final @Nullable Throwable cause) {
     return BlockFetchException.of(block, request.source, request.path, code.says(what), cause);
   }
 
@@ -427,7 +438,9 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  private record Arrival(Window window, Block block, Transport.Payload payload, Throwable cause) {}
+  /** A block that has arrived, with its bytes, or failed, with the cause. */
+  private record Arrival(
+      Window window, Block block, Transport.@Nullable Payload payload, @Nullable Throwable cause) {}
 
   private final class WindowSink implements Transport.Sink {
     @Override

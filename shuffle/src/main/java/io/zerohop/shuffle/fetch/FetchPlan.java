@@ -5,12 +5,14 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.route.Route;
+import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The plan of one reader: a path for each owner's blocks, and windows for those that are read in
@@ -23,7 +25,7 @@ final class FetchPlan {
   private final Deque<Request> inPlace = new ArrayDeque<>();
 
   /** Blocks of one owner that make up a window, and where they are read. */
-  record Request(BlockSource source, Route route, List<Block> blocks) {}
+  record Request(BlockSource source, BlockMemory memory, List<Block> blocks) {}
 
   FetchPlan(final FetchContext context, final FallbackTransport transport, final ReadSide side) {
     this.context = context;
@@ -34,17 +36,18 @@ final class FetchPlan {
   /**
    * Chooses a way for an owner's blocks. May connect to it.
    *
-   * @return the way if the blocks are moved; null if they are read in place, which is noted here
+   * @return the way if the blocks are moved; absent if they are read in place, which is noted here
    */
-  Route add(final BlockSource source) {
+  @Nullable Route add(final BlockSource source) {
     final Route route = choose(source);
-    if (route.memory() == null) {
+    final BlockMemory memory = route.memory();
+    if (memory == null) {
       return route;
     }
     int from = 0;
     while (from < source.blocks().size()) {
       final int end = endOfWindow(source.blocks(), from);
-      inPlace.add(new Request(source, route, source.blocks().subList(from, end)));
+      inPlace.add(new Request(source, memory, source.blocks().subList(from, end)));
       from = end;
     }
     return null;
@@ -102,9 +105,9 @@ final class FetchPlan {
     }
   }
 
-  /** The next window to open; null if none is left. */
-  Request poll() {
-    return inPlace.poll();
+  /** The next window to open, if this is not {@linkplain #isEmpty empty}. */
+  Request next() {
+    return inPlace.remove();
   }
 
   /**
@@ -114,8 +117,8 @@ final class FetchPlan {
    * @return whether there is one; it comes next
    */
   boolean reroute(final Request request) {
-    final Route again = choose(request.source());
-    if (again.memory() == null || again.memory() == request.route().memory()) {
+    final BlockMemory again = choose(request.source()).memory();
+    if (again == null || again == request.memory()) {
       return false;
     }
     inPlace.addFirst(new Request(request.source(), again, request.blocks()));

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A block that has arrived. It is valid until its fetcher moves past the block's window (see {@link
@@ -34,11 +35,11 @@ public final class FetchedBlock {
   private final int from;
   private final int end;
 
-  /** Where it is read in place; null if it was transferred. */
-  private final InPlaceWindow window;
+  /** Where it is read in place; absent if it was transferred. */
+  private final @Nullable InPlaceWindow window;
 
-  /** What was transferred; null if it is read in place. */
-  private final Transport.Payload payload;
+  /** What was transferred; absent if it is read in place. */
+  private final Transport.@Nullable Payload payload;
 
   /** Whether what was transferred is within the reach of the reader's GPU. */
   private final boolean withinGpuReach;
@@ -160,10 +161,10 @@ public final class FetchedBlock {
 
   /**
    * Returns the signal that a GPU's stream waits for before it reads the block, or one that is
-   * handed out behind it; null if that is raised, as it nearly always is. Only if the blocks are
+   * handed out behind it; absent if that is raised, as it nearly always is. Only if the blocks are
    * read on the GPU.
    */
-  public SignalEpoch ready() {
+  public @Nullable SignalEpoch ready() {
     return window == null ? null : window.ready(block);
   }
 
@@ -184,11 +185,11 @@ public final class FetchedBlock {
    * transferred, unwrapped). The caller closes it.
    */
   public InputStream stream() {
-    if (payload == null) {
+    if (window != null) {
       return new ExtentInputStream(extents, from, end, window::held);
     }
     try {
-      return payload.open();
+      return Objects.requireNonNull(payload, "neither in place nor transferred").open();
     } catch (final IOException e) {
       throw BlockFetchException.of(
           block,
@@ -230,7 +231,7 @@ public final class FetchedBlock {
     refuse(index, extents.damage(place(index), crc32c));
   }
 
-  private void refuse(final int index, final String damage) {
+  private void refuse(final int index, final @Nullable String damage) {
     if (damage == null) {
       return;
     }

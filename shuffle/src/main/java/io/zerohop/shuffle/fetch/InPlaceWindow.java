@@ -24,6 +24,7 @@ import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Blocks of one owner that are read in place under one lease. All of them are looked up, and the
@@ -38,7 +39,7 @@ final class InPlaceWindow implements AutoCloseable {
   private final List<Block> blocks = new ArrayList<>();
   private final List<Block> notHeld = new ArrayList<>();
   private final List<Block> notMapped = new ArrayList<>();
-  private Message whyNotMapped;
+  private @Nullable Message whyNotMapped;
   private final ExtentList extents = new ExtentList();
 
   private final ReadSide side;
@@ -48,8 +49,8 @@ final class InPlaceWindow implements AutoCloseable {
   private int next;
   private volatile boolean held = true;
 
-  /** Copies on the host; null where the blocks are read where they lie. */
-  private HostCopies gathered;
+  /** Copies on the host; absent where the blocks are read where they lie. */
+  private @Nullable HostCopies gathered;
 
   private InPlaceWindow(
       final FetchContext context,
@@ -69,11 +70,11 @@ final class InPlaceWindow implements AutoCloseable {
   /**
    * Takes a lease and looks the blocks up.
    *
-   * @return null if no lease could be had in time
+   * @return absent if no lease could be had in time
    * @throws BlockFetchException if a block should be there but cannot be read
    * @throws WaitException if cancelled
    */
-  static InPlaceWindow open(
+  static @Nullable InPlaceWindow open(
       final FetchContext context,
       final BlockSource source,
       final BlockMemory memory,
@@ -118,8 +119,9 @@ final class InPlaceWindow implements AutoCloseable {
           before = null;
         }
         if (before == null || before.mapId() != block.mapId()) {
-          found = shuffle != null && shuffle.find(block.mapId(), cursor);
-          if (found) {
+          found = false;
+          if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
+            found = true;
             unready.expect(block, shuffle, cursor, side);
           }
         }
@@ -141,8 +143,8 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  /** Returns the signal that a stream waits for before it reads the block; null if it is raised. */
-  SignalEpoch ready(final Block block) {
+  /** Returns the signal that a stream waits for before it reads the block, unless it is raised. */
+  @Nullable SignalEpoch ready(final Block block) {
     return unready.of(block);
   }
 
@@ -248,8 +250,8 @@ final class InPlaceWindow implements AutoCloseable {
     return notMapped;
   }
 
-  /** Returns why they cannot; null if there are none. */
-  Message whyNotMapped() {
+  /** Returns why they cannot, if there are any. */
+  @Nullable Message whyNotMapped() {
     return whyNotMapped;
   }
 
@@ -401,7 +403,7 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   private BlockFetchException failed(
-      final LogCode code, final Block block, final String what, final Throwable cause) {
+      final LogCode code, final Block block, final String what, final @Nullable Throwable cause) {
     return BlockFetchException.of(block, source, path(), code.says(what), cause);
   }
 

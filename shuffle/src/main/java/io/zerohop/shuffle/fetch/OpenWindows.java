@@ -3,6 +3,7 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.shuffle.block.ReadSide;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The open windows of one reader, each with a lease: for the host the current one and the one
@@ -15,8 +16,8 @@ final class OpenWindows {
   /** Windows whose blocks a reader on the GPU may still gather. */
   private final List<InPlaceWindow> kept = new ArrayList<>();
 
-  private InPlaceWindow previous;
-  private InPlaceWindow current;
+  private @Nullable InPlaceWindow previous;
+  private @Nullable InPlaceWindow current;
 
   OpenWindows(final ReadSide side) {
     this.side = side;
@@ -30,17 +31,18 @@ final class OpenWindows {
   /**
    * The current window's next block. With its second one the window before is released.
    *
-   * @return null if there is none
+   * @return absent if there is none
    */
-  FetchedBlock next() {
-    if (!hasNext()) {
+  @Nullable FetchedBlock next() {
+    final InPlaceWindow window = current;
+    if (window == null || !window.hasNext()) {
       return null;
     }
-    if (current.handedOut() > 0) {
+    if (window.handedOut() > 0) {
       release(previous);
       previous = null;
     }
-    return current.next();
+    return window.next();
   }
 
   /** Makes a window the current one, which owns it from now on. */
@@ -74,7 +76,7 @@ final class OpenWindows {
     }
   }
 
-  private static void release(final InPlaceWindow old) {
+  private static void release(final @Nullable InPlaceWindow old) {
     if (old != null) {
       try {
         old.checkIntact();

@@ -13,6 +13,7 @@ import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The map outputs of a window that were published before their copies had ended. A reader on the
@@ -68,8 +69,8 @@ final class UnreadyOutputs {
     await(block, shuffle.ready(context.devices().host(), cursor));
   }
 
-  /** Returns the signal that a stream waits for before it reads the block; null if it is raised. */
-  SignalEpoch of(final Block block) {
+  /** Returns the signal that a stream waits for before it reads the block, unless it is raised. */
+  @Nullable SignalEpoch of(final Block block) {
     return unready.isEmpty() ? null : unready.get(Output.of(block));
   }
 

@@ -12,6 +12,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.function.BooleanSupplier;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The reader's side of one block of lanes: begins and ends leases on one owner's memory. Thread
@@ -72,10 +73,11 @@ public final class LanePool implements LeaseBarrier {
   /**
    * Takes a lease: what is looked up afterwards stays in place until it is released.
    *
-   * @return null if no lane became free within the limit, or the owner dropped this block of lanes
+   * @return absent if no lane became free within the limit, or the owner dropped this block of
+   *     lanes
    * @throws WaitException if cancelled
    */
-  public Lease take(final Duration limit, final BooleanSupplier cancelled) {
+  public @Nullable Lease take(final Duration limit, final BooleanSupplier cancelled) {
     final long deadline = clock.in(limit);
     for (; ; ) {
       final Integer lane = await(deadline, cancelled);
@@ -102,8 +104,8 @@ public final class LanePool implements LeaseBarrier {
     }
   }
 
-  /** A lane that is free before the deadline; null if there is none. */
-  private Integer await(final long deadline, final BooleanSupplier cancelled) {
+  /** A lane that is free before the deadline, if there is one. */
+  private @Nullable Integer await(final long deadline, final BooleanSupplier cancelled) {
     Integer lane = free.poll();
     while (lane == null) {
       final long left = clock.left(deadline);

@@ -11,24 +11,28 @@ import io.zerohop.device.host.HostDevice;
 import java.util.Collections;
 import java.util.IdentityHashMap;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The devices of one executor's tiers and their streams. Thread safe; owns the devices. */
 public final class Devices implements AutoCloseable {
   private final Device host;
-  private final Device gpu;
+  private final @Nullable Device gpu;
   private final StreamPool hostStreams;
-  private final StreamPool gpuStreams;
-  private final StreamPool threadStreams;
+
+  /** There if the GPU is. */
+  private final @Nullable StreamPool gpuStreams;
+
+  private final @Nullable StreamPool threadStreams;
   private final PeerGpus peerGpus = new PeerGpus();
 
   /**
    * Opens host memory beside the GPU.
    *
-   * @param gpu owned from now on, also if this fails; null if there is none
+   * @param gpu owned from now on, also if this fails
    */
-  public Devices(final Device gpu) {
+  public Devices(final @Nullable Device gpu) {
     this.gpu = gpu;
     Device opened = null;
     try {
@@ -99,7 +103,7 @@ public final class Devices implements AutoCloseable {
     return present(threadStreams);
   }
 
-  private static <T> T present(final T ofGpu) {
+  private static <T> T present(final @Nullable T ofGpu) {
     if (ofGpu == null) {
       throw new ZerohopException(
           Category.FALLBACK, "this executor has no GPU, so it cannot read GPU memory in place");
@@ -109,15 +113,20 @@ public final class Devices implements AutoCloseable {
 
   /** Returns whether this process may read and write a segment, own or a peer's, itself. */
   public boolean hostAccessible(final SegmentMemory memory) {
-    return of(SegmentIds.tier(memory.id())).hostAccessible();
+    final Device device = SegmentIds.tier(memory.id()) == Tier.HOST ? host : present(gpu);
+    return device.hostAccessible();
   }
 
   @Override
   public void close() {
     try {
-      if (gpu != null) {
+      if (gpuStreams != null) {
         gpuStreams.close();
+      }
+      if (threadStreams != null) {
         threadStreams.close();
+      }
+      if (gpu != null) {
         gpu.close();
       }
     } finally {

@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import org.agrona.UnsafeAccess;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory that the GPU writes for a region: the region itself, or pinned memory from which the
@@ -14,10 +15,10 @@ public final class PinnedTarget implements AutoCloseable {
   private final Region region;
   private final long bytes;
 
-  /** Null if the GPU reaches the region. */
-  private final HostBuffer staging;
+  /** Absent if the GPU reaches the region. */
+  private final @Nullable HostBuffer staging;
 
-  private PinnedTarget(final Region region, final long bytes, final HostBuffer staging) {
+  private PinnedTarget(final Region region, final long bytes, final @Nullable HostBuffer staging) {
     this.region = region;
     this.bytes = bytes;
     this.staging = staging;

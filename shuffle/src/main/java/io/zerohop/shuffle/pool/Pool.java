@@ -14,6 +14,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReferenceArray;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -107,7 +108,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     Region region = tryAllocate(wanted, null);
     if (region == null) {
       reclaim.run();
-      final DeviceMemoryException[] cause = new DeviceMemoryException[1];
+      final @Nullable DeviceMemoryException[] cause = new DeviceMemoryException[1];
       region = tryAllocate(wanted, cause);
       if (region == null) {
         throw full(bytes, cause[0]);
@@ -116,7 +117,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     return region;
   }
 
-  private Region tryAllocate(final long wanted, final DeviceMemoryException[] cause) {
+  /**
+   * Takes a region if there is room.
+   *
+   * @param cause gets what the device said, if it was out of memory
+   */
+  private @Nullable Region tryAllocate(
+      final long wanted, final @Nullable DeviceMemoryException @Nullable [] cause) {
     synchronized (lock) {
       if (closed) {
         throw new ZerohopException(
@@ -163,7 +170,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  private PoolSegment grow(final long wanted, final DeviceMemoryException[] cause) {
+  private @Nullable PoolSegment grow(
+      final long wanted, final @Nullable DeviceMemoryException @Nullable [] cause) {
     final long granularity = device.granularity();
     final long least = (wanted + granularity - 1) / granularity * granularity;
     final boolean dedicated = wanted > segmentBytes;
@@ -270,15 +278,15 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     memory.close();
   }
 
-  /** A segment of this pool; null if there is none of this id (any more). */
+  /** A segment of this pool, if there is one of this id (still). */
   @Override
-  public SegmentMemory resolve(final long segmentId) {
+  public @Nullable SegmentMemory resolve(final long segmentId) {
     final PoolSegment segment = bySlot.get(SegmentIds.slot(segmentId));
     return segment != null && segment.memory().id() == segmentId ? segment.memory() : null;
   }
 
-  /** A new handle to a segment that the caller closes; null if it is gone. Does not wait. */
-  public SegmentHandle export(final long segmentId) {
+  /** A new handle to a segment that the caller closes; absent if it is gone. Does not wait. */
+  public @Nullable SegmentHandle export(final long segmentId) {
     final SegmentMemory memory = resolve(segmentId);
     try {
       return memory == null ? null : memory.segment().export();
@@ -338,7 +346,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     return tier.name().toLowerCase(Locale.ROOT);
   }
 
-  private PoolFullException full(final long bytes, final DeviceMemoryException cause) {
+  private PoolFullException full(final long bytes, final @Nullable DeviceMemoryException cause) {
     final String state;
     synchronized (lock) {
       state = used + " of " + limit + " bytes are used, " + reserved + " are reserved";

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Thrown if the pool has no room for a region; the bytes must go elsewhere. Nothing was changed.
@@ -11,12 +12,13 @@ public final class PoolFullException extends ZerohopException {
 
   private final long requestedBytes;
 
-  public PoolFullException(final String what, final long requestedBytes, final Throwable cause) {
+  public PoolFullException(
+      final String what, final long requestedBytes, final @Nullable Throwable cause) {
     this(Message.of(what), requestedBytes, cause);
   }
 
   public PoolFullException(
-      final Message message, final long requestedBytes, final Throwable cause) {
+      final Message message, final long requestedBytes, final @Nullable Throwable cause) {
     super(Category.FALLBACK, message, cause);
     this.requestedBytes = requestedBytes;
   }

@@ -27,7 +27,7 @@ public final class Region {
 
   /** The kind of memory it is. */
   public Tier tier() {
-    return SegmentIds.tier(memory().id());
+    return pool.tier();
   }
 
   /** Offset in the segment. */

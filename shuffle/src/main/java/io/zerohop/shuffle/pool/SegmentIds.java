@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.pool;
 
+import org.jspecify.annotations.Nullable;
+
 /**
  * The bits of a segment id: a slot of the owner's segment table, the tier, and how often the slot
  * was used. An id is positive and never used again, so a stale one is noticed and never misread.
@@ -27,8 +29,8 @@ public final class SegmentIds {
     return (int) (id & (MAX_SLOTS - 1));
   }
 
-  /** Null if the id is damaged, or of a later version. */
-  public static Tier tier(final long id) {
+  /** Returns the tier; absent if the id is damaged, or of a later version. */
+  public static @Nullable Tier tier(final long id) {
     final int tier = (int) (id >>> SLOT_BITS) & ((1 << TIER_BITS) - 1);
     return tier < TIERS.length ? TIERS[tier] : null;
   }

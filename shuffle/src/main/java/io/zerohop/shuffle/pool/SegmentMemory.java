@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,8 +53,8 @@ public final class SegmentMemory implements AutoCloseable {
   /** Written with the monitor held; {@link #pin} reads it without. */
   private volatile State state = State.MAPPED;
 
-  /** What keeps the segment within the GPU's reach; null unless it was pinned. With the monitor. */
-  private HostBuffer pinned;
+  /** What keeps the segment within the GPU's reach, if it was pinned. With the monitor. */
+  private @Nullable HostBuffer pinned;
 
   /** What others hold of the memory and is closed before it, by kind. */
   private final Map<Class<?>, AutoCloseable> attachments = new HashMap<>();
@@ -124,11 +125,11 @@ public final class SegmentMemory implements AutoCloseable {
 
   /**
    * A signal word of host memory for streams of a GPU, too, which this brings within its reach as
-   * {@link #pin} does; null if that cannot be.
+   * {@link #pin} does; absent if that cannot be.
    *
    * @param host the device of this memory
    */
-  public Signal signal(final Device host, final Device gpu, final long offset) {
+  public @Nullable Signal signal(final Device host, final Device gpu, final long offset) {
     return pin(gpu) ? gpu.pinnedSignal(host.signal(segment, offset), address() + offset) : null;
   }
 

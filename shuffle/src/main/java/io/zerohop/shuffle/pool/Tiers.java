@@ -8,28 +8,51 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /** The pools of one executor: host memory, and GPU memory if it has any. Thread safe; owns them. */
 public final class Tiers implements SegmentResolver, AutoCloseable {
   private final Pool host;
-  private final Pool device;
+  private final @Nullable Pool device;
   private final List<Pool> all;
   private final Overflow overflow = new Overflow();
 
   /**
-   * @param device null if there is no GPU
+   * @param device absent if there is no GPU
    */
-  public Tiers(final Pool host, final Pool device) {
+  public Tiers(final Pool host, final @Nullable Pool device) {
     this.host = host;
     this.device = device;
     this.all = device == null ? List.of(host) : List.of(host, device);
   }
 
-  /** The pool of a tier; null if there is none. */
+  /** The pool in host memory. */
+  public Pool host() {
+    return host;
+  }
+
+  /** The pool in GPU memory, if there is a GPU. */
+  public @Nullable Pool device() {
+    return device;
+  }
+
+  /**
+   * The pool of a tier.
+   *
+   * @throws IllegalStateException if there is none, as there is no GPU
+   */
   public Pool of(final Tier tier) {
-    return tier == Tier.HOST ? host : device;
+    final Pool pool = find(tier);
+    if (pool == null) {
+      throw new IllegalStateException("this executor has no GPU, so it has no pool there");
+    }
+    return pool;
+  }
+
+  private @Nullable Pool find(final @Nullable Tier tier) {
+    return tier == null ? null : tier == Tier.HOST ? host : device;
   }
 
   /** Returns the counts of blocks that found no room. */
@@ -43,16 +66,14 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
   }
 
   @Override
-  public SegmentMemory resolve(final long segmentId) {
-    final Tier tier = SegmentIds.tier(segmentId);
-    final Pool pool = tier == null ? null : of(tier);
+  public @Nullable SegmentMemory resolve(final long segmentId) {
+    final Pool pool = find(SegmentIds.tier(segmentId));
     return pool == null ? null : pool.resolve(segmentId);
   }
 
-  /** A new handle to a segment that the caller closes; null if it is gone. Does not wait. */
-  public SegmentHandle export(final long segmentId) {
-    final Tier tier = SegmentIds.tier(segmentId);
-    final Pool pool = tier == null ? null : of(tier);
+  /** A new handle to a segment that the caller closes; absent if it is gone. Does not wait. */
+  public @Nullable SegmentHandle export(final long segmentId) {
+    final Pool pool = find(SegmentIds.tier(segmentId));
     return pool == null ? null : pool.export(segmentId);
   }
 

@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
@@ -31,28 +32,28 @@ public final class Evictor {
   private final OwnMemory memory;
   private final Spiller spiller;
 
-  /** Null without a GPU. */
-  private final PoolShrinker shrinker;
+  /** Absent without a GPU. */
+  private final @Nullable PoolShrinker shrinker;
 
-  /** Null if map outputs stay. */
-  private final ChoreThread thread;
+  /** Absent if map outputs stay. */
+  private final @Nullable ChoreThread thread;
 
   /**
    * Starts the thread, if map outputs may leave.
    *
-   * @param cold takes what leaves host memory; null if nothing does
+   * @param cold takes what leaves host memory, if something does
    * @param memory whose pools have the room made
-   * @param leases holds an output of the catalog's; gives null if it was freed
+   * @param leases holds an output of the catalog's, if it was not freed
    * @param copying whether copies of published outputs are under way
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
    */
   public Evictor(
       final Config conf,
-      final ColdStorage cold,
+      final @Nullable ColdStorage cold,
       final Devices devices,
       final OwnMemory memory,
       final AccessTimes accessTimes,
-      final Function<OwnOutput, MapOutputLease> leases,
+      final Function<OwnOutput, @Nullable MapOutputLease> leases,
       final BooleanSupplier copying,
       final Clock clock) {
     this.memory = memory;
@@ -137,8 +138,8 @@ public final class Evictor {
     }
   }
 
-  /** The thread if it is still at work; else null. */
-  public ChoreThread alive() {
+  /** The thread, if it is still at work. */
+  public @Nullable ChoreThread alive() {
     return thread != null && thread.isAlive() ? thread : null;
   }
 

@@ -11,6 +11,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Releases GPU memory of the pool to the driver when others have run out of it: empty segments at
@@ -32,7 +33,7 @@ final class PoolShrinker {
 
   private final Pool pool;
   private final Reclaimer reclaimer;
-  private final Mover mover;
+  private final @Nullable Mover mover;
   private final BooleanSupplier peers;
   private final BooleanSupplier copying;
   private final Clock clock;
@@ -59,7 +60,7 @@ final class PoolShrinker {
 
   /**
    * @param pool in GPU memory
-   * @param mover empties segments; null if nothing is to be moved
+   * @param mover empties segments; absent if nothing is to be moved
    * @param peers whether other processes may have segments mapped
    * @param copying whether copies of published outputs are under way
    * @param clock by which its waits are measured
@@ -67,7 +68,7 @@ final class PoolShrinker {
   PoolShrinker(
       final Pool pool,
       final Reclaimer reclaimer,
-      final Mover mover,
+      final @Nullable Mover mover,
       final BooleanSupplier peers,
       final BooleanSupplier copying,
       final Clock clock) {
@@ -111,7 +112,7 @@ final class PoolShrinker {
     try {
       final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before), clock);
       if (eviction.missing() > 0 && mover != null && !isVain()) {
-        evict(eviction, deadline);
+        evict(mover, eviction, deadline);
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt(); // What there is by now has to do.
@@ -145,11 +146,12 @@ final class PoolShrinker {
     return pool.stats().returnedBytes() - before;
   }
 
-  private void evict(final Eviction eviction, final long deadline) throws InterruptedException {
+  private void evict(final Mover by, final Eviction eviction, final long deadline)
+      throws InterruptedException {
     // Before it is looked: copies that end behind that are found by another look.
     boolean copies = copying.getAsBoolean();
     int looks = 0;
-    mover.evict(eviction);
+    by.evict(eviction);
     try {
       while (!stopped && eviction.missing() > 0) {
         // Uncommitted outputs and own leases may hold the rest, for who knows how long.
@@ -160,7 +162,7 @@ final class PoolShrinker {
           eviction.await(Math.min(clock.left(deadline), LOOK_NANOS));
           copies = copying.getAsBoolean();
           eviction.again();
-          mover.evict(eviction);
+          by.evict(eviction);
         }
         final long left = clock.left(deadline);
         if (left <= 0) {

@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -56,13 +57,13 @@ final class Spiller implements AutoCloseable {
   private static final Duration ASK_PAUSE = Duration.ofMillis(250);
 
   private final Config.Spill conf;
-  private final ColdStorage cold;
+  private final @Nullable ColdStorage cold;
   private final Clock clock;
   private final Tiers tiers;
   private final Catalog catalog;
   private final Reclaimer reclaimer;
   private final AccessTimes accessTimes;
-  private final Function<OwnOutput, MapOutputLease> leases;
+  private final Function<OwnOutput, @Nullable MapOutputLease> leases;
   private final ToHost toHost;
   private final SpillCounters hostCounters = new SpillCounters();
   private final SpillCounters fileCounters = new SpillCounters();
@@ -74,8 +75,8 @@ final class Spiller implements AutoCloseable {
   private volatile boolean deviceIsShort;
   private volatile boolean stopped;
 
-  /** What somebody waits for; holds null if nobody does. */
-  private final AtomicReference<Eviction> asked = new AtomicReference<>();
+  /** What somebody waits for, if anybody does. */
+  private final AtomicReference<@Nullable Eviction> asked = new AtomicReference<>();
 
   /** Has somebody tell which shuffles are finished; does not wait. */
   private volatile Runnable question = () -> {};
@@ -86,16 +87,16 @@ final class Spiller implements AutoCloseable {
   private long storageFailedAt;
 
   /**
-   * @param cold takes what leaves host memory; null if nothing does
-   * @param leases holds an output of the catalog's; gives null if it was freed
+   * @param cold takes what leaves host memory, if something does
+   * @param leases holds an output of the catalog's, if it was not freed
    */
   Spiller(
       final Config conf,
-      final ColdStorage cold,
+      final @Nullable ColdStorage cold,
       final Devices devices,
       final OwnMemory memory,
       final AccessTimes accessTimes,
-      final Function<OwnOutput, MapOutputLease> leases,
+      final Function<OwnOutput, @Nullable MapOutputLease> leases,
       final Clock clock) {
     this.conf = conf.spill();
     this.cold = cold;
@@ -126,27 +127,34 @@ final class Spiller implements AutoCloseable {
   /**
    * Gives GPU memory back that others have run out of.
    *
-   * @param hurry has {@link #round} called soon; null if nothing is moved
+   * @param hurry has {@link #round} called soon; absent if nothing is moved
    * @param peers whether other processes may have segments mapped
    * @param copying whether copies of published outputs are under way
    */
   PoolShrinker shrinker(
-      final Runnable hurry, final BooleanSupplier peers, final BooleanSupplier copying) {
-    final PoolShrinker.Mover mover =
-        new PoolShrinker.Mover() {
-          @Override
-          public void evict(final Eviction eviction) {
-            asked.set(eviction);
-            hurry.run();
-          }
-
-          @Override
-          public long coldBytes() {
-            return coldDeviceBytes();
-          }
-        };
+      final @Nullable Runnable hurry, final BooleanSupplier peers, final BooleanSupplier copying) {
     return new PoolShrinker(
-        tiers.of(Tier.DEVICE), reclaimer, hurry == null ? null : mover, peers, copying, clock);
+        tiers.of(Tier.DEVICE),
+        reclaimer,
+        hurry == null ? null : mover(hurry),
+        peers,
+        copying,
+        clock);
+  }
+
+  private PoolShrinker.Mover mover(final Runnable hurry) {
+    return new PoolShrinker.Mover() {
+      @Override
+      public void evict(final Eviction eviction) {
+        asked.set(eviction);
+        hurry.run();
+      }
+
+      @Override
+      public long coldBytes() {
+        return coldDeviceBytes();
+      }
+    };
   }
 
   /** What is in use is not asked about; an answer counts from the next round on. */
@@ -185,7 +193,7 @@ final class Spiller implements AutoCloseable {
         eviction.exhaust();
       }
     }
-    if (tiers.of(Tier.DEVICE) != null) {
+    if (tiers.device() != null) {
       final boolean wasShort = deviceIsShort;
       deviceIsShort = false;
       relieve(Tier.DEVICE, wasShort);
@@ -251,7 +259,7 @@ final class Spiller implements AutoCloseable {
 
   /** Moves cold outputs out of a tier until so many bytes are on their way out. */
   private void free(final Tier tier, final long wanted) {
-    if (tier == Tier.HOST && !canStore()) {
+    if (tier == Tier.HOST && storage() == null) {
       return;
     }
     long freed = 0;
@@ -365,7 +373,8 @@ final class Spiller implements AutoCloseable {
   }
 
   private boolean toFile(final OwnOutput output, final long bytes) {
-    if (!canStore()) {
+    final ColdStorage storage = storage();
+    if (storage == null) {
       return false;
     }
     final long start = clock.nanos();
@@ -373,7 +382,7 @@ final class Spiller implements AutoCloseable {
       if (lease == null) {
         return false;
       }
-      cold.store(output.shuffleId(), output.mapId(), lease);
+      storage.store(output.shuffleId(), output.mapId(), lease);
       storageFailed = false;
     } catch (final DamagedOutputException e) {
       immovable.add(output);
@@ -387,16 +396,17 @@ final class Spiller implements AutoCloseable {
       return false;
     }
     if (!catalog.remove(output)) {
-      cold.drop(output.shuffleId(), output.mapId());
+      storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
     count(fileCounters, output, bytes, start, Tier.HOST);
     return true;
   }
 
-  private boolean canStore() {
+  /** What takes map outputs now: nothing for a while after it has failed. */
+  private @Nullable ColdStorage storage() {
     final boolean pausing = storageFailed && clock.since(storageFailedAt) < STORAGE_PAUSE.toNanos();
-    return cold != null && !pausing;
+    return pausing ? null : cold;
   }
 
   private void pauseStorage(final OwnOutput output, final Exception cause) {

@@ -50,7 +50,7 @@ final class ToHost {
       final List<Region> regions = new ArrayList<>();
       for (final Region region : output.regions()) {
         final boolean onDevice = region.tier() == Tier.DEVICE;
-        final Region place = onDevice ? tiers.of(Tier.HOST).allocate(region.bytes()) : region;
+        final Region place = onDevice ? tiers.host().allocate(region.bytes()) : region;
         regions.add(place);
         if (onDevice) {
           fresh.add(place);

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.lease.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
+import org.jspecify.annotations.Nullable;
 
 /** One owner's memory as this process reads it: its own or a peer's. Thread safe. */
 public interface BlockMemory {
@@ -23,12 +24,12 @@ public interface BlockMemory {
   CatalogView catalog();
 
   /**
-   * The segment that a block lies in, mapped now if it was not yet; null if the owner has none of
+   * The segment that a block lies in, mapped now if it was not yet; absent if the owner has none of
    * this id.
    *
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if memory of its tier cannot be mapped
    */
-  SegmentMemory blockSegment(long segmentId);
+  @Nullable SegmentMemory blockSegment(long segmentId);
 
   /**
    * Returns whether what was read under a lease that is still open was what the owner had put

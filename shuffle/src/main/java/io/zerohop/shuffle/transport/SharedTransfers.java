@@ -21,6 +21,7 @@ import java.util.Collection;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
@@ -33,6 +34,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -61,8 +63,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   private final Clock clock;
   private final Executor asking;
 
-  /** The same if this owns its threads; null if readers ask. */
-  private final ThreadPoolExecutor threads;
+  /** The same if this owns its threads; absent if readers ask. */
+  private final @Nullable ThreadPoolExecutor threads;
 
   private final LongAdder joined = new LongAdder();
 
@@ -95,7 +97,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     this.isShared = isShared;
     this.patience = patience;
     this.clock = clock;
-    this.threads =
+    final ThreadPoolExecutor own =
         new ThreadPoolExecutor(
             threads,
             threads,
@@ -103,8 +105,9 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
             TimeUnit.NANOSECONDS,
             new LinkedBlockingQueue<>(),
             work -> Threads.daemon(work, "zerohop-asks"));
-    this.threads.allowCoreThreadTimeOut(true);
-    asking = this.threads;
+    own.allowCoreThreadTimeOut(true);
+    this.threads = own;
+    asking = own;
   }
 
   /**
@@ -161,8 +164,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       return sinks;
     }
 
-    /** Takes out who came first, if others wait as well. Null otherwise. */
-    synchronized Sink takeFirstOfMany() {
+    /** Takes out who came first, if others wait as well. */
+    synchronized @Nullable Sink takeFirstOfMany() {
       return !ended && sinks.size() > 1 ? sinks.remove(0) : null;
     }
   }
@@ -201,7 +204,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
   }
 
   /** Returns a new transfer if the sink could not join one. */
-  private Transfer joinOrBegin(final Key key, final Sink sink) {
+  private @Nullable Transfer joinOrBegin(final Key key, final Sink sink) {
     for (; ; ) {
       final Transfer known = joinable.get(key);
       if (known != null && !clock.isOver(known.overdue) && known.join(sink)) {
@@ -226,9 +229,13 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
         return;
       } catch (final Throwable e) {
         // Whatever it is, undeclared exceptions of Scala's included: readers would wait for long.
-        wanted = wanted.stream().filter(block -> failFirst(begun.get(block), e)).toList();
+        wanted = wanted.stream().filter(block -> failFirst(of(begun, block), e)).toList();
       }
     }
+  }
+
+  private static Transfer of(final Map<Block, Transfer> requested, final Block block) {
+    return Objects.requireNonNull(requested.get(block), "a block that was not requested");
   }
 
   /** Tells the first who waits; returns whether others do. */
@@ -287,8 +294,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
     @Override
     public void arrived(final Block block, final Payload payload) {
-      final Transfer transfer = requested.get(block);
-      final List<Sink> sinks = end(transfer);
+      final List<Sink> sinks = end(of(requested, block));
       if (sinks.isEmpty()) {
         payload.release(); // Too late, or once more: nobody will read it.
         return;
@@ -304,14 +310,14 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
 
     @Override
     public void failed(final Block block, final Throwable cause) {
-      fail(requested.get(block), cause);
+      fail(of(requested, block), cause);
     }
 
     @Override
     public void failed(final Collection<Block> blocks, final Throwable cause) {
       final Map<Sink, List<Block>> told = new LinkedHashMap<>();
       for (final Block block : blocks) {
-        for (final Sink sink : end(requested.get(block))) {
+        for (final Sink sink : end(of(requested, block))) {
           told.computeIfAbsent(sink, first -> new ArrayList<>()).add(block);
         }
       }
@@ -381,7 +387,7 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       }
 
       @Override
-      public ExtentList extents() {
+      public @Nullable ExtentList extents() {
         return payload.extents();
       }
 

@@ -8,6 +8,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.util.Collection;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Moves blocks to this process for one kind of reader: out of another node's memory, or by Spark's
@@ -54,9 +55,9 @@ public interface Transport {
 
     /**
      * Returns the places of the bytes if they are in memory as their owner wrote them, each extent
-     * with its checksum; null if they can only be opened.
+     * with its checksum; absent if they can only be opened.
      */
-    default ExtentList extents() {
+    default @Nullable ExtentList extents() {
       return null;
     }
 

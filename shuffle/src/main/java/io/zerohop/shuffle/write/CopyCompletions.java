@@ -20,6 +20,7 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,12 +51,19 @@ public final class CopyCompletions implements AutoCloseable {
   private final Devices devices;
   private final Catalog catalog;
   private final Duration limit;
-  private final BlockingQueue<UnderWay> queue = new LinkedBlockingQueue<>();
+  private final BlockingQueue<Event> queue = new LinkedBlockingQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final LongAdder begun = new LongAdder();
   private final Thread thread;
-  private RuntimeException failure;
+  private @Nullable RuntimeException failure;
   private boolean closed;
+
+  /**
+   * What wakes the thread.
+   *
+   * @param begun what is under way from now on; absent when this is closed
+   */
+  private record Event(@Nullable UnderWay begun) {}
 
   /** An output whose copies are under way; used by the thread alone once it is queued. */
   private static final class UnderWay {
@@ -65,9 +73,6 @@ public final class CopyCompletions implements AutoCloseable {
     private Deadline nextQuestion = Deadline.in(ASK_EVERY);
     private boolean withdrawn;
 
-    /**
-     * @param output null to wake the thread when this is closed
-     */
     UnderWay(final OwnOutput output, final CopyStream copies, final Duration limit) {
       this.output = output;
       this.copies = copies;
@@ -121,7 +126,7 @@ public final class CopyCompletions implements AutoCloseable {
       }
       begun.increment();
       pending.incrementAndGet();
-      queue.add(new UnderWay(output, copies, limit));
+      queue.add(new Event(new UnderWay(output, copies, limit)));
       return true;
     }
   }
@@ -131,8 +136,10 @@ public final class CopyCompletions implements AutoCloseable {
     try {
       follow(underWay);
     } finally {
-      queue.drainTo(underWay);
-      underWay.stream().filter(next -> next.output != null).forEach(this::abort);
+      for (Event left = queue.poll(); left != null; left = queue.poll()) {
+        add(left, underWay);
+      }
+      underWay.forEach(this::abort);
     }
   }
 
@@ -140,11 +147,9 @@ public final class CopyCompletions implements AutoCloseable {
   private void follow(final List<UnderWay> underWay) {
     while (!(underWay.isEmpty() && isClosed() && queue.isEmpty())) {
       try {
-        final UnderWay next =
-            underWay.isEmpty() ? queue.take() : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS);
-        if (next != null && next.output != null) {
-          underWay.add(next);
-        }
+        add(
+            underWay.isEmpty() ? queue.take() : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS),
+            underWay);
       } catch (final InterruptedException e) {
         LOG.debug("interrupted, and goes on until it is closed", e);
       }
@@ -153,6 +158,13 @@ public final class CopyCompletions implements AutoCloseable {
           each.remove(); // At once: nothing of it may be touched any more.
         }
       }
+    }
+  }
+
+  private static void add(final @Nullable Event event, final List<UnderWay> underWay) {
+    final UnderWay begun = event == null ? null : event.begun;
+    if (begun != null) {
+      underWay.add(begun);
     }
   }
 
@@ -251,7 +263,7 @@ public final class CopyCompletions implements AutoCloseable {
       if (failure != null) {
         return;
       }
-      queue.add(new UnderWay(null, null, Duration.ZERO));
+      queue.add(new Event(null));
     }
     Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
   }

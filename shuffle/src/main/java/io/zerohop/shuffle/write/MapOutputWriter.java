@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import io.zerohop.device.CopyStream;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One map task's output while it is being written: batch after batch is packed into the pools, then
@@ -53,8 +55,8 @@ public final class MapOutputWriter implements AutoCloseable {
   private final Tier tier;
   private final Catalog catalog;
 
-  /** Null if an output is published when its copies have ended. */
-  private final CopyCompletions completions;
+  /** Absent if an output is published when its copies have ended. */
+  private final @Nullable CopyCompletions completions;
 
   private final Duration limit;
   private final boolean checksum;
@@ -76,10 +78,14 @@ public final class MapOutputWriter implements AutoCloseable {
   /**
    * State that all writers of a node share.
    *
-   * @param completions null if commits wait for copies
+   * @param completions absent if commits wait for copies
    */
   public record Parts(
-      Config conf, Devices devices, Tiers tiers, Catalog catalog, CopyCompletions completions) {}
+      Config conf,
+      Devices devices,
+      Tiers tiers,
+      Catalog catalog,
+      @Nullable CopyCompletions completions) {}
 
   public MapOutputWriter(
       final Parts node,
@@ -135,7 +141,7 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  private void addAll(final BatchImage... images) {
+  private void addAll(final @Nullable BatchImage... images) {
     for (final BatchImage image : images) {
       if (image != null) {
         batches.add(image);
@@ -143,8 +149,8 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  /** Packs a source into a region of its own; null if it is empty. */
-  private BatchImage place(final PackSource source) {
+  /** Packs a source into a region of its own, unless it is empty. */
+  private @Nullable BatchImage place(final PackSource source) {
     try {
       return measureAndPack(source);
     } finally {
@@ -153,7 +159,7 @@ public final class MapOutputWriter implements AutoCloseable {
     }
   }
 
-  private BatchImage measureAndPack(final PackSource source) {
+  private @Nullable BatchImage measureAndPack(final PackSource source) {
     checkWriting();
     if (source.partitions() != partitions) {
       throw new IllegalArgumentException(
@@ -219,7 +225,8 @@ public final class MapOutputWriter implements AutoCloseable {
     final Measure measure = new Measure();
     for (int partition = 0; partition < partitions; partition++) {
       measure.length = 0;
-      measure.crc = compute ? Crc32c.begin() : null;
+      final Crc32c crc = compute ? Crc32c.begin() : null;
+      measure.crc = crc;
       source.forEachChunk(partition, measure);
       if (measure.length > Integer.MAX_VALUE - (long) image.bytes()) {
         throw new PoolFullException(
@@ -229,7 +236,7 @@ public final class MapOutputWriter implements AutoCloseable {
             null);
       }
       final int taken = take ? source.checksum(partition) : 0;
-      image.add((int) measure.length, compute ? measure.crc.value() : taken);
+      image.add((int) measure.length, crc == null ? taken : crc.value());
     }
     return image;
   }
@@ -307,8 +314,10 @@ public final class MapOutputWriter implements AutoCloseable {
         lengths[partition] += batch.length(partition);
       }
     }
-    if (mayBePending()) {
-      publishPending();
+    final CopyStream pending = packer.pending();
+    // Not with anything in host memory, which is read there, where nobody waits for a GPU.
+    if (completions != null && pending != null && !onHost) {
+      publishPending(completions, pending);
     } else {
       packer.finish();
       catalog.publish(shuffleId, mapId, registration, partitions, batches);
@@ -318,19 +327,14 @@ public final class MapOutputWriter implements AutoCloseable {
     return lengths;
   }
 
-  /** Not with anything in host memory, which is read there, where nobody waits for a GPU. */
-  private boolean mayBePending() {
-    return completions != null && packer.pending() != null && !onHost;
-  }
-
   /** Publishes before copies complete; {@link CopyCompletions} tracks them. */
-  private void publishPending() {
+  private void publishPending(final CopyCompletions followers, final CopyStream pending) {
     final OwnOutput output =
         catalog.publishPending(shuffleId, mapId, registration, partitions, batches);
     become(State.PUBLISHED);
     boolean followed = false;
     try {
-      followed = completions.follow(output, packer.pending());
+      followed = followers.follow(output, pending);
       if (!followed) {
         packer.finish();
         output.ready(devices.host()).raise(OwnOutput.READY_EPOCH);
@@ -388,7 +392,7 @@ public final class MapOutputWriter implements AutoCloseable {
 
   private static final class Measure implements ExtentConsumer {
     private long length;
-    private Crc32c crc;
+    private @Nullable Crc32c crc;
 
     @Override
     public void extent(final long address, final int bytes) {

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The map outputs of this executor: who writes them, and who holds some of them. Thread safe.
@@ -79,12 +80,13 @@ public final class OwnOutputs implements BlockHolder {
   }
 
   /**
-   * A hold on a complete map output, for the caller to close; null if it is not held.
+   * A hold on a complete map output, for the caller to close; absent if it is not held.
    *
    * @param patience how long to wait until it is complete
    * @throws io.zerohop.device.WaitException (RETRY) if it is not complete by then
    */
-  public MapOutputLease lease(final int shuffleId, final long mapId, final Duration patience) {
+  public @Nullable MapOutputLease lease(
+      final int shuffleId, final long mapId, final Duration patience) {
     final OwnOutput output = retain(shuffleId, mapId);
     if (output == null) {
       return null;
@@ -102,7 +104,7 @@ public final class OwnOutputs implements BlockHolder {
   }
 
   @Override
-  public OwnOutput retain(final int shuffleId, final long mapId) {
+  public @Nullable OwnOutput retain(final int shuffleId, final long mapId) {
     accessTimes.touch(shuffleId);
     return catalog.retain(shuffleId, mapId);
   }
@@ -112,8 +114,8 @@ public final class OwnOutputs implements BlockHolder {
     return retained.ready(devices.host());
   }
 
-  /** A hold for who moves it; null if it was freed, or is not complete yet. */
-  public MapOutputLease leaseToSpill(final OwnOutput output) {
+  /** A hold for who moves it; absent if it was freed, or is not complete yet. */
+  public @Nullable MapOutputLease leaseToSpill(final OwnOutput output) {
     return output.retainReady(devices.host()) ? leaseOf(output) : null;
   }
 
@@ -137,12 +139,14 @@ public final class OwnOutputs implements BlockHolder {
 
   /** Map outputs that were published before their copies had ended, since the start. */
   public long begunCommits() {
-    return completions() == null ? 0 : completions().begun();
+    final CopyCompletions completions = writerParts.completions();
+    return completions == null ? 0 : completions.begun();
   }
 
   /** Those whose copies have not ended yet. */
   public int pendingCommits() {
-    return completions() == null ? 0 : completions().pending();
+    final CopyCompletions completions = writerParts.completions();
+    return completions == null ? 0 : completions.pending();
   }
 
   /**
@@ -150,12 +154,9 @@ public final class OwnOutputs implements BlockHolder {
    * there when readers look. No further ones are published before their copies have ended.
    */
   public void close() {
-    if (completions() != null) {
-      completions().close();
+    final CopyCompletions completions = writerParts.completions();
+    if (completions != null) {
+      completions.close();
     }
-  }
-
-  private CopyCompletions completions() {
-    return writerParts.completions();
   }
 }

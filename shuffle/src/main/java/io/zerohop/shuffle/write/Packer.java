@@ -12,6 +12,7 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
 import org.agrona.UnsafeAccess;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Copies sources of one map task into regions, one partition behind the other, by streams that are
@@ -25,11 +26,11 @@ final class Packer {
   private final Tier tier;
   private final Duration limit;
 
-  /** Packs what comes from the host, and is waited for each time. */
-  private CopyStream hostCopies;
+  /** Packs what comes from the host, and is waited for each time; absent before the first. */
+  private @Nullable CopyStream hostCopies;
 
-  /** Packs what lies on the GPU, and is waited for in the end. */
-  private CopyStream deviceCopies;
+  /** Packs what lies on the GPU, and is waited for in the end; absent before the first. */
+  private @Nullable CopyStream deviceCopies;
 
   /** Whether copies never ended: what they touch can never be used again. */
   private boolean stuck;
@@ -82,21 +83,18 @@ final class Packer {
   }
 
   private void packFromHost(final PackSource source, final Region region) {
-    if (hostCopies == null) {
-      hostCopies = devices.streams(tier).take();
-    }
+    final CopyStream by = hostCopies();
     if (devices.hostAccessible(region.memory())) {
-      synchronize(
-          hostCopies, copies(hostCopies, source, region.address(), (address, length) -> address));
+      synchronize(by, copies(by, source, region.address(), (address, length) -> address));
       return;
     }
     // The device reads the host's memory only where it was made for that.
     try (HostBuffer staging = devices.of(region.tier()).hostBuffer(region.bytes())) {
       final long[] next = {staging.address()};
       synchronize(
-          hostCopies,
+          by,
           copies(
-              hostCopies,
+              by,
               source,
               region.address(),
               (address, length) -> {
@@ -128,6 +126,13 @@ final class Packer {
     }
     runs.end();
     return copies;
+  }
+
+  private CopyStream hostCopies() {
+    if (hostCopies == null) {
+      hostCopies = devices.streams(tier).take();
+    }
+    return hostCopies;
   }
 
   private CopyStream deviceCopies() {
@@ -163,8 +168,8 @@ final class Packer {
     }
   }
 
-  /** The stream of copies that may be under way; null if there were none. */
-  CopyStream pending() {
+  /** The stream of copies that may be under way, if there were any. */
+  @Nullable CopyStream pending() {
     return deviceCopies;
   }
 
@@ -180,8 +185,9 @@ final class Packer {
    */
   void finish() {
     checkUsable();
-    if (deviceCopies != null) {
-      guarded(deviceCopies, () -> deviceCopies.synchronize(limit));
+    final CopyStream by = deviceCopies;
+    if (by != null) {
+      guarded(by, () -> by.synchronize(limit));
     }
   }
 
@@ -208,7 +214,7 @@ final class Packer {
   }
 
   /** Closes a stream, after which nothing of it is under way; or never again can be relied on. */
-  private void close(final CopyStream stream) {
+  private void close(final @Nullable CopyStream stream) {
     if (stream == null) {
       return;
     }

@@ -18,8 +18,10 @@ import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.time.Duration;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,21 +36,21 @@ public final class PathChooser {
   private static final Message OTHER_FOLDER =
       Message.of("the owner has another spark.zerohop.socket.dir");
 
-  private final Location self;
+  private final @Nullable Location self;
   private final Set<Path> allowed;
-  private final LocalMemory local;
-  private final PeerDirectory peers;
-  private final UcxNode ucx;
-  private final SendingNode sending;
-  private final OwnerLiveness liveness;
+  private final @Nullable LocalMemory local;
+  private final @Nullable PeerDirectory peers;
+  private final @Nullable UcxNode ucx;
+  private final @Nullable SendingNode sending;
+  private final @Nullable OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
 
-  /** The reason why only staging is available; null if other paths may be. */
-  private final Message stagedOnly;
+  /** The reason why only staging is available: there is nothing else of the above then. */
+  private final @Nullable Message stagedOnly;
 
   /**
-   * @param ucx the path between nodes by UCX; null if there is none here
-   * @param sending the path between nodes by Spark's connections; null if there is none here
+   * @param ucx the path between nodes by UCX, if there is one here
+   * @param sending the path between nodes by Spark's connections, if there is one here
    * @param clock by which it is remembered who lives
    */
   public PathChooser(
@@ -56,21 +58,21 @@ public final class PathChooser {
       final Set<Path> allowed,
       final LocalMemory local,
       final PeerDirectory peers,
-      final UcxNode ucx,
-      final SendingNode sending,
+      final @Nullable UcxNode ucx,
+      final @Nullable SendingNode sending,
       final Clock clock) {
     this(self, allowed, local, peers, ucx, sending, new OwnerLiveness(clock), null);
   }
 
   private PathChooser(
-      final Location self,
+      final @Nullable Location self,
       final Set<Path> allowed,
-      final LocalMemory local,
-      final PeerDirectory peers,
-      final UcxNode ucx,
-      final SendingNode sending,
-      final OwnerLiveness liveness,
-      final Message stagedOnly) {
+      final @Nullable LocalMemory local,
+      final @Nullable PeerDirectory peers,
+      final @Nullable UcxNode ucx,
+      final @Nullable SendingNode sending,
+      final @Nullable OwnerLiveness liveness,
+      final @Nullable Message stagedOnly) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
@@ -123,7 +125,8 @@ public final class PathChooser {
   }
 
   private Route orAllowed(final BlockSource source, final Route route) {
-    return route.path() == Path.STAGED ? staged(source.executorId(), route.reason()) : route;
+    final Message whyStaged = route.reason();
+    return whyStaged == null ? route : staged(source.executorId(), whyStaged);
   }
 
   /**
@@ -132,25 +135,34 @@ public final class PathChooser {
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();
-    return stagedOnly == null
-        && owner != null
-        && !isLocal(owner)
-        && !(isOnThisNode(owner) && allowed.contains(Path.PEER) && hasOurFolder(owner))
-        && (mayUseUcx(owner) || maySend(owner))
-        && !(mayUseUcx(owner) && ucx.isConnected(owner))
-        && !(maySend(owner) && sending.isConnected(owner));
+    if (stagedOnly != null
+        || owner == null
+        || isLocal(owner)
+        || (isOnThisNode(owner) && allowed.contains(Path.PEER) && hasOurFolder(owner))) {
+      return false;
+    }
+    final UcxNode byUcx = mayUseUcx(owner) ? ucx : null;
+    final SendingNode bySending = maySend(owner) ? sending : null;
+    return (byUcx != null || bySending != null)
+        && (byUcx == null || !byUcx.isConnected(owner))
+        && (bySending == null || !bySending.isConnected(owner));
+  }
+
+  /** Something of this node, which has it unless blocks can only be staged. */
+  private static <T> T own(final @Nullable T part) {
+    return Objects.requireNonNull(part, "this process shares no memory");
   }
 
   private boolean isLocal(final Location owner) {
-    return owner.incarnation() == self.incarnation();
+    return owner.incarnation() == own(self).incarnation();
   }
 
   private boolean isOnThisNode(final Location owner) {
-    return owner.bootId().equals(self.bootId());
+    return owner.bootId().equals(own(self).bootId());
   }
 
   private boolean hasOurFolder(final Location owner) {
-    return owner.folderId().equals(self.folderId());
+    return owner.folderId().equals(own(self).folderId());
   }
 
   private boolean mayUseUcx(final Location owner) {
@@ -191,7 +203,7 @@ public final class PathChooser {
     }
     if (isLocal(owner)) {
       return allowed.contains(Path.LOCAL)
-          ? Route.inPlace(local)
+          ? Route.inPlace(own(local))
           : Route.staged(
               ShuffleCode.LOCAL_NOT_ALLOWED.says("spark.zerohop.paths does not allow 'local'"));
     }
@@ -238,7 +250,7 @@ public final class PathChooser {
               .because(why)
               .remedy("see this executor's log for the reason"));
     }
-    if (!source.location().sends()) {
+    if (!source.knownLocation().sends()) {
       return Route.staged(
           ShuffleCode.SENDING_NOT_THERE
               .says("the owner does not send its blocks")
@@ -252,7 +264,7 @@ public final class PathChooser {
       if (e.reason() == ExchangeException.Reason.BUSY) {
         return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
       }
-      if (isDead(e, sending.hasMet(source.location()), source, staging)) {
+      if (isDead(e, sending.hasMet(source.knownLocation()), source, staging)) {
         throw new OwnerGoneException(
             ShuffleCode.SENDER_DEAD
                 .says("an executor is dead: it does not answer")
@@ -293,7 +305,7 @@ public final class PathChooser {
         refused
             || e.reason() == ExchangeException.Reason.TIMEOUT
             || e.reason() == ExchangeException.Reason.CLOSED;
-    return (refused && wasMet) || (doubtful && !liveness.answers(source, staging));
+    return (refused && wasMet) || (doubtful && !own(liveness).answers(source, staging));
   }
 
   private Route byUcx(
@@ -314,7 +326,7 @@ public final class PathChooser {
               .because(why)
               .remedy("see this executor's log for the reason"));
     }
-    if (source.location().port() == 0) {
+    if (source.knownLocation().port() == 0) {
       return Route.staged(
           ShuffleCode.UCX_NOT_THERE
               .says("the owner does not use UCX")
@@ -323,7 +335,7 @@ public final class PathChooser {
     }
     try {
       ucx.connect(source);
-      return ucx.gets(source.location(), side)
+      return ucx.gets(source.knownLocation(), side)
           ? Route.ucx()
           : Route.staged(
               ShuffleCode.NOTHING_GOT
@@ -331,7 +343,7 @@ public final class PathChooser {
                   .because(why)
                   .remedy("see the line of first contact in this executor's log"));
     } catch (final ExchangeException e) {
-      return unanswered(source, staging, e);
+      return unanswered(source, staging, ucx.hasMet(source.knownLocation()), e);
     } catch (final CarrierException e) {
       return staged(
           source.executorId(),
@@ -343,7 +355,10 @@ public final class PathChooser {
   }
 
   private Route unanswered(
-      final BlockSource source, final FallbackTransport staging, final ExchangeException e) {
+      final BlockSource source,
+      final FallbackTransport staging,
+      final boolean wasMet,
+      final ExchangeException e) {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
       return staged(
@@ -358,7 +373,7 @@ public final class PathChooser {
     if (e.reason() == ExchangeException.Reason.BUSY) {
       return Route.staged(ShuffleCode.OWNER_BUSY.says("the owner is busy").because(e));
     }
-    if (isDead(e, ucx.hasMet(source.location()), source, staging)) {
+    if (isDead(e, wasMet, source, staging)) {
       throw new OwnerGoneException(
           ShuffleCode.OWNER_DEAD
               .says("an executor is dead: it does not answer")
@@ -378,10 +393,10 @@ public final class PathChooser {
   }
 
   private Route peer(final BlockSource source, final FallbackTransport staging) {
-    final Location owner = source.location();
+    final Location owner = source.knownLocation();
     final String executorId = source.executorId();
     try {
-      return Route.inPlace(peers.connect(owner, executorId));
+      return Route.inPlace(own(peers).connect(owner, executorId));
     } catch (final ExchangeException e) {
       switch (e.reason()) {
         case ABSENT:
@@ -425,9 +440,9 @@ public final class PathChooser {
   private Route unserved(
       final BlockSource source, final FallbackTransport staging, final ExchangeException cause) {
     final String executorId = source.executorId();
-    final String socket = source.location().socket();
+    final String socket = source.knownLocation().socket();
     final boolean absent = cause.reason() == ExchangeException.Reason.ABSENT;
-    if (!allowed.contains(Path.STAGED) || !liveness.answers(source, staging)) {
+    if (!allowed.contains(Path.STAGED) || !own(liveness).answers(source, staging)) {
       throw new OwnerGoneException(
           (absent
                   ? ShuffleCode.PEER_ENDED
@@ -450,7 +465,8 @@ public final class PathChooser {
   }
 
   /** Stages the blocks, and logs each kind of trouble once for each owner. */
-  private Route staged(final String executorId, final Message trouble, final Exception cause) {
+  private Route staged(
+      final String executorId, final Message trouble, final @Nullable Exception cause) {
     if (reported.add(executorId + ' ' + trouble.code())) {
       trouble.at("executor " + executorId).warn(LOG, cause);
     }
@@ -482,7 +498,7 @@ public final class PathChooser {
 
     /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
     boolean answers(final BlockSource source, final FallbackTransport staging) {
-      final long incarnation = source.location().incarnation();
+      final long incarnation = source.knownLocation().incarnation();
       final Long last = answered.get(incarnation);
       if (last != null && clock.since(last) < MEMORY.toNanos()) {
         return true;

@@ -4,6 +4,7 @@ import io.zerohop.device.Topology;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The message of an owner to a peer that connects. Big-endian; a text is two bytes of length and
@@ -45,8 +46,8 @@ record Greeting(
     to.putShort((short) length).put(bytes, 0, length);
   }
 
-  /** Null if the bytes are not a greeting of this version. */
-  static Greeting decode(final byte[] bytes) {
+  /** Returns the greeting; absent if the bytes are not one of this version. */
+  static @Nullable Greeting decode(final byte[] bytes) {
     try {
       final ByteBuffer buffer = ByteBuffer.wrap(bytes);
       if (buffer.getInt() != VERSION) {

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.BlockMemory;
+import org.jspecify.annotations.Nullable;
 
 /** This process's own memory, read the same way as a peer's. */
 public final class LocalMemory implements BlockMemory {
@@ -29,7 +30,7 @@ public final class LocalMemory implements BlockMemory {
     this.catalog =
         new CatalogView(
             new RootView(root.memory(), root.incarnation(), self),
-            tiers.of(Tier.HOST),
+            tiers.host(),
             self,
             root.incarnation());
   }
@@ -55,7 +56,7 @@ public final class LocalMemory implements BlockMemory {
   }
 
   @Override
-  public SegmentMemory blockSegment(final long segmentId) {
+  public @Nullable SegmentMemory blockSegment(final long segmentId) {
     return tiers.resolve(segmentId);
   }
 

@@ -31,6 +31,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -71,7 +72,7 @@ final class Peer implements BlockMemory {
   private boolean unmapped;
 
   /** Why the owner's GPU memory cannot be mapped here, as it was found out last. */
-  private volatile ZerohopException gpuRefusal;
+  private volatile @Nullable ZerohopException gpuRefusal;
 
   private volatile long refusedUntil;
 
@@ -96,10 +97,11 @@ final class Peer implements BlockMemory {
     this.devices = devices;
     this.limit = limit;
     this.clock = clock;
-    this.rootMemory = fetchRoot(greeting.rootSegment());
-    if (rootMemory == null) {
+    final SegmentMemory fetched = fetchRoot(greeting.rootSegment());
+    if (fetched == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
+    this.rootMemory = fetched;
     boolean done = false;
     try {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
@@ -141,18 +143,18 @@ final class Peer implements BlockMemory {
   }
 
   @Override
-  public SegmentMemory blockSegment(final long segmentId) {
+  public @Nullable SegmentMemory blockSegment(final long segmentId) {
     final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
     return known != null && known.id() == segmentId ? known : map(segmentId);
   }
 
   /** The host reads catalogs itself: an id of another tier can only be damage. */
-  private SegmentMemory catalogSegment(final long segmentId) {
+  private @Nullable SegmentMemory catalogSegment(final long segmentId) {
     return SegmentIds.tier(segmentId) == Tier.HOST ? blockSegment(segmentId) : null;
   }
 
   /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
-  private SegmentMemory map(final long segmentId) {
+  private @Nullable SegmentMemory map(final long segmentId) {
     mapping.lock(); // One in front waits for its limit at most, the others then not at all.
     try {
       if (unmapped) {
@@ -213,19 +215,20 @@ final class Peer implements BlockMemory {
   }
 
   /** The one segment that readers write to: it has their lanes. */
-  private SegmentMemory fetchRoot(final long segmentId) {
+  private @Nullable SegmentMemory fetchRoot(final long segmentId) {
     final SegmentHandle handle = handleTo(segmentId);
     return handle == null
         ? null
         : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
   }
 
-  private SegmentMemory fetch(final long segmentId, final Tier tier) {
+  private @Nullable SegmentMemory fetch(final long segmentId, final @Nullable Tier tier) {
     if (tier == null) {
       return null;
     }
-    if (tier == Tier.DEVICE && gpuRefusal != null && !clock.isOver(refusedUntil)) {
-      throw gpuRefusal;
+    final ZerohopException refusal = gpuRefusal;
+    if (tier == Tier.DEVICE && refusal != null && !clock.isOver(refusedUntil)) {
+      throw refusal;
     }
     final SegmentHandle handle = handleTo(segmentId);
     return handle == null
@@ -239,7 +242,7 @@ final class Peer implements BlockMemory {
   }
 
   /** A segment that is not available is one segment less, and no reason to lose the others. */
-  private SegmentHandle handleTo(final long segmentId) {
+  private @Nullable SegmentHandle handleTo(final long segmentId) {
     final Unavailable before = unavailable.get(segmentId);
     if (before != null && clock.since(before.since) < UNAVAILABLE_NANOS) {
       throw before.cause;

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -105,11 +106,13 @@ public final class PeerDirectory implements AutoCloseable {
     }
     lock(contact, executorId);
     try {
-      if (contact.peer != null && contact.peer.alive()) {
-        return contact.peer;
+      final Peer meanwhile = contact.peer;
+      if (meanwhile != null && meanwhile.alive()) {
+        return meanwhile;
       }
-      if (contact.failure != null && !clock.isOver(contact.retryAt)) {
-        throw contact.failure;
+      final ExchangeException failure = contact.failure;
+      if (failure != null && !clock.isOver(contact.retryAt)) {
+        throw failure;
       }
       final Peer peer = open(location, executorId);
       contact.peer = peer;
@@ -270,8 +273,8 @@ public final class PeerDirectory implements AutoCloseable {
 
   private static final class Contact {
     private final ReentrantLock lock = new ReentrantLock();
-    private volatile Peer peer;
-    private ExchangeException failure;
+    private volatile @Nullable Peer peer;
+    private @Nullable ExchangeException failure;
     private long retryAt;
   }
 }

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.pool.Tiers;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The service of this node's segment server: lanes and segments for connected peers. A peer's lanes
@@ -47,7 +48,7 @@ public final class SharedMemory implements SegmentDirectory {
   }
 
   @Override
-  public SegmentHandle export(final long segmentId) {
+  public @Nullable SegmentHandle export(final long segmentId) {
     if (segmentId == root.memory().id()) {
       return root.memory().segment().export();
     }

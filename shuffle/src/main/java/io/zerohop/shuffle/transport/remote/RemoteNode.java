@@ -15,6 +15,7 @@ import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 
 /**
@@ -51,15 +52,15 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    *
    * @param unavailable begins what the log says
    * @param debug is what it says above the stack trace
-   * @param making makes it, and pushes how to undo what it has begun; gives null if it has said
+   * @param making makes it, and pushes how to undo what it has begun; gives none if it has said
    *     itself why there is none
-   * @return null if there is none; all that was begun is undone then
+   * @return absent if there is none; all that was begun is undone then
    */
-  protected static <N> N begin(
+  protected static <N> @Nullable N begin(
       final Message unavailable,
       final String debug,
       final Logger log,
-      final Function<Deque<Runnable>, N> making) {
+      final Function<Deque<Runnable>, @Nullable N> making) {
     final Deque<Runnable> begun = new ArrayDeque<>();
     N node = null;
     try {
@@ -121,7 +122,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    * @throws ZerohopException (RETRY) if it is not any more
    */
   protected final P peerOf(final BlockSource source) {
-    final P peer = peers.connected(source.location());
+    final P peer = peers.connected(source.knownLocation());
     if (peer == null) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,

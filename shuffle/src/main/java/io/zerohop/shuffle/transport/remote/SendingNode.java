@@ -25,6 +25,7 @@ import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
 import io.zerohop.shuffle.transport.remote.reader.SentTransfer;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -56,14 +57,14 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
   /**
    * Starts it, if there is a carrier, and the configuration has path {@code sent}.
    *
-   * @param starter starts the carrier; null if there is none
+   * @param starter starts the carrier, if there is one
    * @param holder finds own map outputs
-   * @return null if there is none, or it cannot be used here, which is said once in the log
+   * @return absent if there is none, or it cannot be used here, which is said once in the log
    */
-  public static SendingNode start(
+  public static @Nullable SendingNode start(
       final Config conf,
       final Self self,
-      final CarrierStarter starter,
+      final @Nullable CarrierStarter starter,
       final Devices devices,
       final BlockHolder holder) {
     if (starter == null || !conf.paths().contains(Path.SENT)) {

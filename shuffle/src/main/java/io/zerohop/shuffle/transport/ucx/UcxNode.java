@@ -40,6 +40,7 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -54,14 +55,14 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   private final TransferMemory memory;
   private final ControlChannel channel;
 
-  /** What reads GPU memory within this node's clique; null if it is in none. */
-  private final FabricReader fabric;
+  /** What reads GPU memory within this node's clique, if it is in one. */
+  private final @Nullable FabricReader fabric;
 
   private UcxNode(
       final UcxEngine engine,
       final TransferMemory memory,
       final RemoteThreads threads,
-      final FabricReader fabric,
+      final @Nullable FabricReader fabric,
       final ControlChannel channel,
       final RemoteService<ServedReader> service,
       final RemotePeers<UcxPeer> peers) {
@@ -78,22 +79,22 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
    *
    * @param starter starts UCX; the node owns what comes of it
    * @param channels makes the channel by which executors of other nodes ask this one, given what
-   *     answers; the node owns it. Null if UCX is not to be used
+   *     answers; the node owns it. Absent, as the starter is, if UCX is not to be used
    * @param clique of the NVLink fabric that the GPU is in and may use; empty if there is none
    * @param tiers own segments
    * @param holder finds own map outputs
-   * @return null if there is none, or UCX cannot be used here, which is said once in the log
+   * @return absent if there is none, or UCX cannot be used here, which is said once in the log
    */
-  public static UcxNode start(
+  public static @Nullable UcxNode start(
       final Config conf,
       final Self self,
-      final UcxStarter starter,
-      final Function<ControlService, ControlChannel> channels,
+      final @Nullable UcxStarter starter,
+      final @Nullable Function<ControlService, ControlChannel> channels,
       final String clique,
       final Devices devices,
       final Tiers tiers,
       final BlockHolder holder) {
-    if (channels == null || !conf.paths().contains(Path.UCX)) {
+    if (starter == null || channels == null || !conf.paths().contains(Path.UCX)) {
       return null;
     }
     if (!devices.hasGpu() && !RdmaDevices.any() && !conf.ucx().emulatedGets()) {
@@ -165,8 +166,9 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   @Override
   public void connect(final BlockSource source) {
     final UcxPeer peer = peers.connect(source);
-    if (fabric != null && fabric.reaches(source.location().clique())) {
-      peer.fabric(() -> fabric.owner(source.executorId()));
+    final FabricReader within = fabric;
+    if (within != null && within.reaches(source.knownLocation().clique())) {
+      peer.fabric(() -> within.owner(source.executorId()));
     }
   }
 

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import java.time.Duration;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Carries bytes between this executor and others, with requests about them and their responses.
@@ -139,9 +140,9 @@ public interface Carrier extends AutoCloseable {
     /**
      * A message that was to arrive has done so, or failed.
      *
-     * @param failure what the carrier says; null if all bytes are there
+     * @param failure what the carrier says; absent if all bytes are there
      */
-    void arrived(long id, long offset, long bytes, String failure);
+    void arrived(long id, long offset, long bytes, @Nullable String failure);
 
     /**
      * Messages of a transfer that were to come will not, although nothing of them was announced.

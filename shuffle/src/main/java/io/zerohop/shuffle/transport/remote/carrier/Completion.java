@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
+import org.jspecify.annotations.Nullable;
+
 /** The end of a request. Called once, by a carrier's thread, which must not be blocked. */
 @FunctionalInterface
 public interface Completion {
@@ -7,7 +9,7 @@ public interface Completion {
   /**
    * The request has ended.
    *
-   * @param failure what the carrier says of it; null if it succeeded
+   * @param failure what the carrier says of it; absent if it succeeded
    */
-  void done(String failure);
+  void done(@Nullable String failure);
 }

@@ -54,7 +54,7 @@ public final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
     try {
       peer.hello(
           Questions.hello(carrier.address(), false),
-          source.location().incarnation(),
+          source.knownLocation().incarnation(),
           conf.requestTimeout(),
           "does not answer, or cannot reach this executor",
           "in its place");

@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The owners that this executor reads by one carrier. Each is connected when a reader first needs
@@ -59,8 +60,8 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
     this.clock = clock;
   }
 
-  /** The owner if it is connected; else null. Does not wait. */
-  public P connected(final Location location) {
+  /** The owner, if it is connected. Does not wait. */
+  public @Nullable P connected(final Location location) {
     final Contact<P> contact = contacts.get(location.incarnation());
     return contact == null ? null : contact.connected();
   }
@@ -79,8 +80,8 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
    * @throws WaitException (RETRY) if interrupted
    */
   public P connect(final BlockSource source) {
-    final Contact<P> contact =
-        contacts.computeIfAbsent(source.location().incarnation(), first -> new Contact<>(clock));
+    final long incarnation = source.knownLocation().incarnation();
+    final Contact<P> contact = contacts.computeIfAbsent(incarnation, first -> new Contact<>(clock));
     final P known = contact.connected();
     if (known != null) {
       return known;
@@ -162,18 +163,18 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
 
     private final Clock clock;
     private final ReentrantLock lock = new ReentrantLock();
-    private final AtomicReference<P> peer = new AtomicReference<>();
+    private final AtomicReference<@Nullable P> peer = new AtomicReference<>();
     private volatile boolean met;
     private int failures;
-    private RuntimeException failure;
+    private @Nullable RuntimeException failure;
     private long retryAt;
 
     Contact(final Clock clock) {
       this.clock = clock;
     }
 
-    /** The connection if it stands; else null. */
-    P connected() {
+    /** The connection, if it stands. */
+    @Nullable P connected() {
       final P known = peer.get();
       return known != null && known.alive() ? known : null;
     }
@@ -211,8 +212,8 @@ public final class RemotePeers<P extends RemotePeer> implements AutoCloseable {
           WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
     }
 
-    /** Why it could not be connected, while it is too early to try again; else null. Locked. */
-    RuntimeException recentFailure() {
+    /** Why it could not be connected, while it is too early to try again. Locked. */
+    @Nullable RuntimeException recentFailure() {
       return failure != null && !clock.isOver(retryAt) ? failure : null;
     }
 

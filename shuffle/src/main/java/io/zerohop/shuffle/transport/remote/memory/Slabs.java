@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Host memory for bytes received from other executors, and for small ones to be sent. Memory that
@@ -80,7 +81,7 @@ public final class Slabs implements AutoCloseable {
   }
 
   /** The least of what is idle that is long enough, and not so long that others would miss it. */
-  private Idle fitting(final long wanted) {
+  private @Nullable Idle fitting(final long wanted) {
     Idle best = null;
     for (final Idle each : idle) {
       final long bytes = each.buffer().bytes();

@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Sends the messages of one transfer to a reader, a few concurrently. Any thread may be the one
@@ -17,10 +18,10 @@ final class MessageSender {
   private final long transfer;
   private final List<Message> messages;
   private final int atOnce;
-  private final Consumer<String> end;
+  private final Consumer<@Nullable String> end;
   private int next;
   private int underWay;
-  private String failure;
+  private @Nullable String failure;
   private boolean ended;
 
   /** Bytes of this process that go to an offset of the transfer. */
@@ -28,14 +29,14 @@ final class MessageSender {
 
   /**
    * @param atOnce how many are under way at a time
-   * @param end called once, when none is under way any more: with null if all were sent
+   * @param end called once, when none is under way any more, with the reason unless all were sent
    */
   MessageSender(
       final Road to,
       final long transfer,
       final List<Message> messages,
       final int atOnce,
-      final Consumer<String> end) {
+      final Consumer<@Nullable String> end) {
     this.to = to;
     this.transfer = transfer;
     this.messages = messages;
@@ -52,8 +53,8 @@ final class MessageSender {
     return messages.stream().mapToLong(Message::bytes).sum();
   }
 
-  /** Returns the reason why not all messages are sent; null while they are. */
-  synchronized String failure() {
+  /** Returns the reason why not all messages are sent; absent while they are. */
+  synchronized @Nullable String failure() {
     return failure;
   }
 
@@ -91,7 +92,7 @@ final class MessageSender {
     }
   }
 
-  private void sent(final String failed) {
+  private void sent(final @Nullable String failed) {
     synchronized (this) {
       underWay--;
       failure = failure == null ? failed : failure;

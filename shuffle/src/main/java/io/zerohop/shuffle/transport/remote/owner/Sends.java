@@ -19,6 +19,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
@@ -346,7 +347,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
       synchronized (this) {
         underWay--;
         bytes -= size;
-        final Line line = lines.get(reader);
+        final Line line = Objects.requireNonNull(lines.get(reader), "nothing was begun for it");
         final boolean hadTurn = line.mayBegin();
         line.underWay--;
         line.bytes -= size;

@@ -9,7 +9,9 @@ import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -24,17 +26,14 @@ public final class SentReader extends ServedReader {
   private final Map<Long, Long> sending = new ConcurrentHashMap<>();
 
   @GuardedBy("this")
-  private byte[] address;
+  private byte @Nullable [] address;
 
-  /** The way to the reader while it is good; null before the first message, and after a loss. */
+  /** The way to the reader while it is good; absent before the first message, and after a loss. */
   @GuardedBy("this")
-  private Back back;
+  private @Nullable Back back;
 
   /** A road, which the carrier's thread marks as lost before anything else is done about it. */
-  private static final class Back {
-    private volatile boolean lost;
-    private Road road;
-  }
+  private record Back(AtomicBoolean lost, Road road) {}
 
   /**
    * @param executor runs what a carrier's thread must not wait for
@@ -64,36 +63,45 @@ public final class SentReader extends ServedReader {
       throw new ZerohopException(
           ZerohopException.Category.FALLBACK, "the reader has left, or has not sent its address");
     }
-    if (back != null && back.lost) {
-      drop(back);
+    final Back known = back;
+    if (known != null && !known.lost().get()) {
+      return known.road();
     }
-    if (back == null) {
-      final Back next = new Back();
-      next.road = carrier.connect(address, why -> lost(next, why));
-      back = next;
+    if (known != null) {
+      drop(known.lost());
     }
-    return back.road;
+    final AtomicBoolean lost = new AtomicBoolean();
+    final Road road = carrier.connect(address, why -> lost(lost, why));
+    back = new Back(lost, road);
+    return road;
   }
 
   /**
    * Told by the carrier's thread, which must not wait: a thread inside {@link #back} may be waiting
    * for it.
    */
-  private void lost(final Back road, final String why) {
+  private void lost(final AtomicBoolean road, final String why) {
     LOG.debug("a reader was lost: {}", why);
-    road.lost = true;
+    road.set(true);
     executor.execute(() -> drop(road));
   }
 
   private synchronized void dropCurrent() {
-    drop(back);
+    if (back != null) {
+      drop(back.lost());
+    }
   }
 
-  /** The next message goes by a new road. Does nothing where that one has come already. */
-  private synchronized void drop(final Back road) {
-    if (back == road && road != null) {
+  /**
+   * The next message goes by a new road. Does nothing where that one has come already.
+   *
+   * @param road by the word that says that it is lost
+   */
+  private synchronized void drop(final AtomicBoolean road) {
+    final Back known = back;
+    if (known != null && known.lost() == road) {
       back = null;
-      road.road.close();
+      known.road().close();
     }
   }
 

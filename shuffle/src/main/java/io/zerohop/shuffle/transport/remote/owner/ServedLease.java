@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An owner's lease on the blocks of one request. Their memory stays until the reader releases it,
@@ -34,7 +35,7 @@ public final class ServedLease {
   private final AtomicInteger references = new AtomicInteger(1);
   private final Clock clock;
   private final long begun;
-  private HostCopies copy;
+  private @Nullable HostCopies copy;
   private long bytes;
   private volatile long left;
 

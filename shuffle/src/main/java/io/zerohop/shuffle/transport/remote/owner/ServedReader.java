@@ -6,6 +6,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -47,8 +48,8 @@ public class ServedReader {
     }
   }
 
-  /** A lease that is held, with a reference for the caller; null if it is not held (any more). */
-  final ServedLease find(final long id) {
+  /** A lease, with a reference for the caller, if it is held (still). */
+  final @Nullable ServedLease find(final long id) {
     final ServedLease lease = leases.get(id);
     // The reader may end it right now, so that what was found here is released already.
     return lease != null && lease.retain() ? lease : null;

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Transfers that wait for messages, by number. These begin at random and are never used again, so
@@ -40,7 +41,8 @@ public final class MessageReceiver implements Arrivals {
   }
 
   @Override
-  public void arrived(final long id, final long offset, final long bytes, final String failure) {
+  public void arrived(
+      final long id, final long offset, final long bytes, final @Nullable String failure) {
     final Waiting transfer = waiting.get(id);
     if (transfer != null) {
       transfer.received(bytes, failure);
@@ -80,7 +82,7 @@ public final class MessageReceiver implements Arrivals {
     private long arrived;
     private int receiving;
     private boolean ended;
-    private String failure;
+    private @Nullable String failure;
     private final List<long[]> damaged = new ArrayList<>();
 
     /** What stops the messages that have begun; most have ended. */
@@ -136,7 +138,7 @@ public final class MessageReceiver implements Arrivals {
       return slab.address() + offset;
     }
 
-    private void received(final long length, final String failed) {
+    private void received(final long length, final @Nullable String failed) {
       final boolean last;
       synchronized (this) {
         receiving--;

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
 import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 import java.io.InputStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory into which the blocks of one request are received: on the host, or on this GPU for
@@ -19,17 +20,20 @@ import java.io.InputStream;
 public final class ReceiveBuffers {
   private final RemoteExtents extents;
   private final ReceiveLayout host;
-  private final ReceiveLayout gpu;
   private final Slab hostSlab;
-  private final Slab gpuSlab;
+
+  /** Absent, with its memory, if nothing is received in GPU memory. */
+  private final @Nullable ReceiveLayout gpu;
+
+  private final @Nullable Slab gpuSlab;
   private final boolean byFabric;
 
   private ReceiveBuffers(
       final RemoteExtents extents,
       final ReceiveLayout host,
       final Slab hostSlab,
-      final ReceiveLayout gpu,
-      final Slab gpuSlab,
+      final @Nullable ReceiveLayout gpu,
+      final @Nullable Slab gpuSlab,
       final boolean byFabric) {
     this.extents = extents;
     this.host = host;
@@ -80,12 +84,12 @@ public final class ReceiveBuffers {
     return hostSlab;
   }
 
-  /** Returns the layout of the extents that are received in GPU memory; null if there are none. */
-  public ReceiveLayout gpu() {
+  /** Returns the layout of the extents that are received in GPU memory, if there are any. */
+  public @Nullable ReceiveLayout gpu() {
     return gpu;
   }
 
-  public Slab gpuSlab() {
+  public @Nullable Slab gpuSlab() {
     return gpuSlab;
   }
 
@@ -101,7 +105,7 @@ public final class ReceiveBuffers {
 
   /** Returns the address at which an extent is received. */
   public long address(final int extent) {
-    return isOnGpu(extent)
+    return gpu != null && gpuSlab != null && extents.isOnGpu(extent)
         ? gpuSlab.address() + gpu.place(extent)
         : hostSlab.address() + host.place(extent);
   }

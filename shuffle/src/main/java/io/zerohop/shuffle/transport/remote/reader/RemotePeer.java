@@ -12,12 +12,14 @@ import io.zerohop.shuffle.transport.remote.wire.Questions;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,7 +39,7 @@ public class RemotePeer implements AutoCloseable {
   private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
   private final AtomicBoolean pinging = new AtomicBoolean();
   private volatile long lastProgress;
-  private volatile String broken;
+  private volatile @Nullable String broken;
 
   /**
    * A peer that was just connected.
@@ -116,7 +118,8 @@ public class RemotePeer implements AutoCloseable {
       if (e.getCause() instanceof ExchangeException known) {
         throw known;
       }
-      throw new ExchangeException(Reason.PROTOCOL, Message.of(e.getCause()), e);
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new ExchangeException(Reason.PROTOCOL, Message.of(cause), e);
     }
     if (answer.getInt() != Wire.VERSION || answer.getLong() != incarnation) {
       throw new ExchangeException(

@@ -21,6 +21,7 @@ import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of one window on their way from one owner: looked up and held by the owner, moved, and
@@ -40,10 +41,12 @@ public abstract class RemoteTransfer {
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
 
   private volatile long lease;
-  private RemoteExtents extents;
+
+  /** There once the owner has answered. */
+  private @Nullable RemoteExtents extents;
 
   @GuardedBy("this")
-  private ReceiveBuffers buffers;
+  private @Nullable ReceiveBuffers buffers;
 
   /** Starts a transfer for each run of blocks of one shuffle, which is all that one can ask for. */
   public static void startEach(
@@ -89,11 +92,12 @@ public abstract class RemoteTransfer {
 
   private void opened(final ByteBuffer answer) {
     lease = answer.getLong();
-    extents = RemoteExtents.read(answer);
-    if (extents.blocks() != blocks.size()) {
+    final RemoteExtents answered = RemoteExtents.read(answer);
+    extents = answered;
+    if (answered.blocks() != blocks.size()) {
       throw new IllegalArgumentException("the owner's response is about other blocks");
     }
-    final List<Block> missing = dropMissing();
+    final List<Block> missing = dropMissing(answered);
     sink.failed(missing, notHeld());
     if (missing.size() == blocks.size()) {
       closeLease();
@@ -123,8 +127,13 @@ public abstract class RemoteTransfer {
     return lease;
   }
 
+  /** What the owner has answered, in {@link #receive} and behind it. */
   protected final RemoteExtents extents() {
-    return extents;
+    final RemoteExtents answered = extents;
+    if (answered == null) {
+      throw new IllegalStateException("the owner has not answered");
+    }
+    return answered;
   }
 
   protected final Slabs slabs() {
@@ -139,10 +148,10 @@ public abstract class RemoteTransfer {
     return ended.get();
   }
 
-  private synchronized List<Block> dropMissing() {
+  private synchronized List<Block> dropMissing(final RemoteExtents answered) {
     final List<Block> missing = new ArrayList<>();
     for (int i = 0; i < blocks.size(); i++) {
-      if (extents.end(i) == extents.begin(i) && waiting.remove(i) != null) {
+      if (answered.end(i) == answered.begin(i) && waiting.remove(i) != null) {
         missing.add(blocks.get(i));
       }
     }
@@ -157,9 +166,9 @@ public abstract class RemoteTransfer {
    * Blocks are received here from now on.
    *
    * @param there owned from now on
-   * @return the same, held for the caller, too; null if this has ended
+   * @return the same, held for the caller, too; absent if this has ended
    */
-  protected final ReceiveBuffers receiveInto(final ReceiveBuffers there) {
+  protected final @Nullable ReceiveBuffers receiveInto(final ReceiveBuffers there) {
     synchronized (this) {
       if (!ended.get()) {
         buffers = there;
@@ -171,8 +180,8 @@ public abstract class RemoteTransfer {
     return null;
   }
 
-  /** The memory, held for the caller, too; null if there is none, or this has ended. */
-  protected final synchronized ReceiveBuffers current() {
+  /** The memory, held for the caller, too; absent if there is none, or this has ended. */
+  protected final synchronized @Nullable ReceiveBuffers current() {
     if (buffers != null) {
       buffers.retain();
     }
@@ -223,7 +232,8 @@ public abstract class RemoteTransfer {
    * the blocks.
    */
   protected final Void failed(final Throwable wrapped) {
-    final Throwable cause = wrapped instanceof CompletionException ? wrapped.getCause() : wrapped;
+    final Throwable inner = wrapped instanceof CompletionException ? wrapped.getCause() : null;
+    final Throwable cause = inner == null ? wrapped : inner;
     fail(
         cause instanceof ExchangeException
             ? new ZerohopException(Category.RETRY, Message.of(cause), cause)
@@ -242,7 +252,7 @@ public abstract class RemoteTransfer {
         ShuffleCode.MESSAGE_DAMAGED.says("the block was damaged on its way from its owner"));
   }
 
-  private void end(final Throwable cause) {
+  private void end(final @Nullable Throwable cause) {
     if (!ended.compareAndSet(false, true)) {
       return;
     }
@@ -257,13 +267,13 @@ public abstract class RemoteTransfer {
     }
     ending();
     try {
-      if (cause == null) {
-        handOut(left, received);
-      } else {
+      if (cause != null) {
         sink.failed(left.values(), cause);
         if (!isStillReading()) {
           closeLease();
         }
+      } else if (received != null) {
+        handOut(left, received);
       }
     } finally {
       if (received != null) {

@@ -6,7 +6,9 @@ import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.wire.Questions;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.Executor;
+import org.jspecify.annotations.Nullable;
 
 /** A window that its owner sends to the host, where it copies what lies in GPU memory before. */
 public final class SentTransfer extends RemoteTransfer {
@@ -14,7 +16,7 @@ public final class SentTransfer extends RemoteTransfer {
 
   /** What takes the messages, if it comes to that. */
   @GuardedBy("this")
-  private MessageReceiver.Waiting messages;
+  private MessageReceiver.@Nullable Waiting messages;
 
   /**
    * Blocks that are to come.
@@ -61,11 +63,14 @@ public final class SentTransfer extends RemoteTransfer {
 
   /** False if this has ended. */
   private synchronized boolean expect(final MessageReceiver.Waiting all) {
-    messages = hasEnded() ? null : all;
-    return messages != null;
+    if (hasEnded()) {
+      return false;
+    }
+    messages = all;
+    return true;
   }
 
-  private synchronized MessageReceiver.Waiting expected() {
+  private synchronized MessageReceiver.@Nullable Waiting expected() {
     return messages;
   }
 
@@ -79,7 +84,8 @@ public final class SentTransfer extends RemoteTransfer {
 
   @Override
   protected boolean isDamaged(final int block, final ReceiveBuffers received) {
-    final MessageReceiver.Waiting all = expected();
+    final MessageReceiver.Waiting all =
+        Objects.requireNonNull(expected(), "no messages were expected");
     for (int extent = extents().begin(block); extent < extents().end(block); extent++) {
       final long place = received.host().place(extent);
       if (all.isDamaged(place, place + extents().length(extent))) {

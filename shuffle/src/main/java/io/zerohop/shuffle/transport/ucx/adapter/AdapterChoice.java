@@ -16,6 +16,7 @@ import java.util.function.Predicate;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The RDMA ports that an executor uses: its GPU's share of those nearest to it. Where nothing tells
@@ -38,9 +39,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
    * The ports for an executor of this machine. Reads some hundred small files, and with RoCE some
    * thousand.
    *
-   * @param gpu PCI address of its GPU; null if it has none
+   * @param gpu PCI address of its GPU, if it has one
    */
-  public static AdapterChoice of(final String gpu) {
+  public static AdapterChoice of(final @Nullable String gpu) {
     return of(HostFiles.SYSTEM, gpu);
   }
 
@@ -49,7 +50,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
     return (ports.isEmpty() ? "no RDMA port" : String.join(", ", ports)) + ": " + reason;
   }
 
-  static AdapterChoice of(final HostFiles host, final String gpu) {
+  static AdapterChoice of(final HostFiles host, final @Nullable String gpu) {
     final UsablePorts usable = UsablePorts.of(RdmaPort.all(host));
     final AdapterChoice choice = choose(host, usable.ports(), gpu);
     return usable.leftOut().isEmpty()
@@ -61,7 +62,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
   }
 
   private static AdapterChoice choose(
-      final HostFiles host, final List<RdmaPort> ports, final String gpu) {
+      final HostFiles host, final List<RdmaPort> ports, final @Nullable String gpu) {
     if (ports.isEmpty()) {
       return new AdapterChoice(List.of(), false, "there is none that can be used");
     }

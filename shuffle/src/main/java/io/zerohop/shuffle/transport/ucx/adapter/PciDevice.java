@@ -59,7 +59,7 @@ record PciDevice(String address, List<String> bridges, int node) {
         device = folder;
       }
     }
-    if (device == null) {
+    if (way == null || device == null) {
       return Optional.empty();
     }
     final int last = way.size() - 1;

@@ -27,11 +27,13 @@ import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -120,7 +122,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   }
 
   private UcxPeer connectOnce(final BlockSource source) {
-    final Location location = source.location();
+    final Location location = source.knownLocation();
     final String host = source.host();
     final String executorId = source.executorId();
     final ControlLink link = channel.connect(host, location.port(), conf.connectTimeout());
@@ -136,7 +138,8 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       final SelfTest.Targets targets = introduce(peer, location, host, trial);
       final SelfTest test = test(peer, location, targets, trial, largest);
       learn(location, test);
-      final GpuReach reach = trial.to() == null ? trial.obstacle() : reach(test);
+      final GpuReach obstacle = trial.obstacle();
+      final GpuReach reach = obstacle == null ? reach(test) : obstacle;
       peer.gets(conf.ucx().emulatedGets() || test.takesHost(), reach == GpuReach.DIRECT);
       final String how =
           (peer.takesHost() || peer.takesGpu() ? "read by UCX: " : "not read by UCX: ")
@@ -146,8 +149,9 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       done = true;
       return peer;
     } finally {
-      if (trial != null && trial.to() != null) {
-        trial.to().release();
+      final TestRange.Destination tried = trial == null ? null : trial.to();
+      if (tried != null) {
+        tried.release();
       }
       if (!done) {
         peer.breakOff("it could not be connected");
@@ -183,19 +187,27 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
   /**
    * The memory of a trial of gets from GPU to GPU.
    *
-   * @param to this GPU's memory; null if none is tried
-   * @param obstacle why not
+   * @param to this GPU's memory; absent if none is tried
+   * @param obstacle why not, then
    */
-  private record GpuTrial(TestRange.Destination to, GpuReach obstacle) {}
+  private record GpuTrial(TestRange.@Nullable Destination to, @Nullable GpuReach obstacle) {}
 
   /** That there is none must not keep anybody from the rest. */
   private GpuTrial gpuTrial(final Location owner, final int largest) {
-    final GpuReach obstacle = obstacle(owner);
-    if (obstacle != null) {
-      return new GpuTrial(null, obstacle);
+    if (!gpu) {
+      return new GpuTrial(null, GpuReach.NO_GPU);
+    }
+    final TestRange range = memory.gpuTest();
+    if (range == null) {
+      return new GpuTrial(
+          null, engine.reachesGpuMemory() ? GpuReach.NOT_ORDERED : GpuReach.NOT_HERE);
+    }
+    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MAX_GPU_FAILURES;
+    if (hopeless || gpuFailed.contains(owner.incarnation())) {
+      return new GpuTrial(null, GpuReach.FAILED);
     }
     try {
-      return new GpuTrial(memory.gpuTest().destination(largest), null);
+      return new GpuTrial(range.destination(largest), null);
     } catch (final UcxException e) {
       LOG.debug("UCX cannot register GPU memory for a test", e);
       return new GpuTrial(null, GpuReach.NOT_REGISTERED);
@@ -203,17 +215,6 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       LOG.debug("no GPU memory for a test", e);
       return new GpuTrial(null, GpuReach.NO_ROOM);
     }
-  }
-
-  private GpuReach obstacle(final Location owner) {
-    if (!gpu) {
-      return GpuReach.NO_GPU;
-    }
-    if (memory.gpuTest() == null) {
-      return engine.reachesGpuMemory() ? GpuReach.NOT_ORDERED : GpuReach.NOT_HERE;
-    }
-    final boolean hopeless = !gpuWorks && gpuFailures.get() >= MAX_GPU_FAILURES;
-    return gpuFailed.contains(owner.incarnation()) || hopeless ? GpuReach.FAILED : null;
   }
 
   private GpuReach reach(final SelfTest test) {
@@ -253,10 +254,11 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     private static final Logger LOG = LoggerFactory.getLogger(SelfTest.class);
 
     /**
-     * The reads to try and their destinations, which stay the caller's; {@code gpu} is null if none
-     * is tried.
+     * The reads to try and their destinations, which stay the caller's; there is none in GPU memory
+     * if that is not tried.
      */
-    record Trial(TestReads reads, TestRange.Destination host, TestRange.Destination gpu) {}
+    record Trial(
+        TestReads reads, TestRange.Destination host, TestRange.@Nullable Destination gpu) {}
 
     /** The targets that can be got of a peer, and whether both nodes have an adapter. */
     record Targets(boolean rdma, TestTarget host, TestTarget gpu) {}
@@ -285,11 +287,13 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       try {
         final GetKind host = GetKind.of(reads, targets.host(), trial.host());
         final double hostRate = rate(reads, targets.host(), trial.host());
-        final GetKind gpu = gpuGets(trial, targets.gpu());
+        final TestRange.Destination onGpu = trial.gpu();
+        if (onGpu == null) {
+          return new SelfTest(targets.rdma(), host, hostRate, GetKind.NONE, 0);
+        }
+        final GetKind gpu = gpuGets(reads, targets.gpu(), onGpu);
         final double gpuRate =
-            gpu == GetKind.NONE || gpu == GetKind.FAILED
-                ? 0
-                : rate(reads, targets.gpu(), trial.gpu());
+            gpu == GetKind.NONE || gpu == GetKind.FAILED ? 0 : rate(reads, targets.gpu(), onGpu);
         return new SelfTest(targets.rdma(), host, hostRate, gpu, gpuRate);
       } catch (final TimeoutException e) {
         throw new UcxException(
@@ -303,7 +307,7 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
         throw new UcxException(
             Message.of("a test read of an executor's memory failed")
                 .at("executor " + reads.peer())
-                .because(e.getCause()),
+                .because(Objects.requireNonNullElse(e.getCause(), e)),
             e);
       } catch (final InterruptedException e) {
         Thread.currentThread().interrupt();
@@ -320,17 +324,15 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
       return 1e9 * reads.largest() / Math.max(1, reads.clock().since(begin));
     }
 
-    private static GetKind gpuGets(final Trial trial, final TestTarget target)
+    private static GetKind gpuGets(
+        final TestReads reads, final TestTarget target, final TestRange.Destination to)
         throws InterruptedException {
-      if (trial.gpu() == null) {
-        return GetKind.NONE;
-      }
       try {
-        return GetKind.of(trial.reads(), target, trial.gpu());
+        return GetKind.of(reads, target, to);
       } catch (final ExecutionException | TimeoutException e) {
         ShuffleCode.GPU_GET_FAILED
             .says("a test read of an executor's GPU memory failed; its GPU blocks are sent")
-            .at("executor " + trial.reads().peer())
+            .at("executor " + reads.peer())
             .because(e)
             .warn(LOG);
         return GetKind.FAILED;
@@ -399,21 +401,23 @@ public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
     /** Gets are possible, but the owner's UCX does the work, or may do so. */
     EMULATED(ShuffleCode.GPU_EMULATED, "gets of it are emulated");
 
-    private final LogCode code;
+    /** Absent where nothing is missing. */
+    private final @Nullable LogCode code;
+
     private final String reason;
 
-    GpuReach(final LogCode code, final String reason) {
+    GpuReach(final @Nullable LogCode code, final String reason) {
       this.code = code;
       this.reason = reason;
     }
 
     /** One part of a line for the log. */
     String describe(final GetKind gets, final double rate) {
-      return switch (this) {
-        case DIRECT -> String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
-        case EMULATED -> code.says("sent, since " + reason + " (" + wanted() + ")").text();
-        default -> code.says("sent, since " + reason).text();
-      };
+      if (code == null) {
+        return String.format(Locale.ROOT, "%s, %.1f GB/s", gets.words(), rate / 1e9);
+      }
+      final String more = this == EMULATED ? " (" + wanted() + ")" : "";
+      return code.says("sent, since " + reason + more).text();
     }
 
     private static String wanted() {

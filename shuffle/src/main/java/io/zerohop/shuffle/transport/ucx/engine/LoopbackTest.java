@@ -8,6 +8,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Moves some bytes of its own by UCX, in the way that peers will. Where jucx and libucx are of
@@ -65,7 +66,7 @@ public final class LoopbackTest {
     }
   }
 
-  private void ended(final String failure) {
+  private void ended(final @Nullable String failure) {
     end.complete(failure == null ? "" : failure);
   }
 }

@@ -10,6 +10,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The network devices that UCX may use: the interface of the executor's own address, so that its
@@ -43,14 +44,14 @@ public record NetworkDevices(String ownInterface, AdapterChoice adapters) {
    * The devices of an executor.
    *
    * @param host the executor's own address, or a name of it
-   * @param gpu PCI address of its GPU; null if it has none
+   * @param gpu PCI address of its GPU, if it has one
    * @return empty if the user has chosen them, or no interface of this host has that address
    */
-  public static Optional<NetworkDevices> of(final String host, final String gpu) {
+  public static Optional<NetworkDevices> of(final String host, final @Nullable String gpu) {
     return areChosen() ? Optional.empty() : ofAddress(host, gpu);
   }
 
-  private static Optional<NetworkDevices> ofAddress(final String host, final String gpu) {
+  private static Optional<NetworkDevices> ofAddress(final String host, final @Nullable String gpu) {
     try {
       final NetworkInterface own = NetworkInterface.getByInetAddress(InetAddress.getByName(host));
       return own == null

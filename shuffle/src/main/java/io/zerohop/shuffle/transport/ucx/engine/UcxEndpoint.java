@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import org.jspecify.annotations.Nullable;
 
 /** A way to one other worker, whose memory can be read. Thread safe; calls return at once. */
 public interface UcxEndpoint extends AutoCloseable {
@@ -11,7 +12,7 @@ public interface UcxEndpoint extends AutoCloseable {
    * @param key of the peer's memory, as {@link UcxMemory#key} gave it there
    * @param remoteAddress of the first byte, in the peer's address space
    * @param localAddress where it goes; must stay mapped until {@code done} was called
-   * @param gpu the registration of GPU memory that it goes to; null for host memory
+   * @param gpu the registration of GPU memory that it goes to; absent for host memory
    * @param done called once, whatever happens; memory is not written any more after that
    */
   void get(
@@ -19,7 +20,7 @@ public interface UcxEndpoint extends AutoCloseable {
       long remoteAddress,
       long localAddress,
       long bytes,
-      UcxMemory gpu,
+      @Nullable UcxMemory gpu,
       Completion done);
 
   /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */

@@ -11,6 +11,8 @@ import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Loads the binding of UCX: jucx from the class path, or from a jar that the user names because it
@@ -33,21 +35,24 @@ public final class UcxLoader {
   /**
    * Starts UCX.
    *
-   * @param jar a jucx jar; null for that on the class path
-   * @param devices what it may listen on and connect by; null for all
+   * @param jar a jucx jar; absent for that on the class path
+   * @param devices what it may listen on and connect by; absent for all
    * @param onStart run by the engine's thread first of all
    * @param clock by which its limits are measured
    * @throws UcxException if there is no jucx or no libucx, or they do not fit
    */
   public static UcxEngine start(
-      final Path jar, final NetworkDevices devices, final Runnable onStart, final Clock clock) {
+      final @Nullable Path jar,
+      final @Nullable NetworkDevices devices,
+      final Runnable onStart,
+      final Clock clock) {
     return start(jar, devices, onStart, SPIN, clock);
   }
 
   /** The same with another patience of the engine's thread, which benchmarks compare. */
   public static UcxEngine start(
-      final Path jar,
-      final NetworkDevices devices,
+      final @Nullable Path jar,
+      final @Nullable NetworkDevices devices,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
@@ -72,7 +77,10 @@ public final class UcxLoader {
   }
 
   private static Object call(
-      final Path jar, final String method, final Class<?>[] types, final Object... arguments) {
+      final @Nullable Path jar,
+      final String method,
+      final Class<?>[] types,
+      final @Nullable Object... arguments) {
     try {
       return loader(jar)
           .loadClass(BINDING + "JucxEngine")
@@ -82,13 +90,14 @@ public final class UcxLoader {
       if (e.getCause() instanceof UcxException known) {
         throw known;
       }
-      throw new UcxException(Message.of("UCX cannot be used").because(e.getCause()), e.getCause());
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new UcxException(Message.of("UCX cannot be used").because(cause), cause);
     } catch (final ReflectiveOperationException | LinkageError | IOException e) {
       throw new UcxException(Message.of("the binding of UCX cannot be loaded").because(e), e);
     }
   }
 
-  private static ClassLoader loader(final Path jar) throws IOException {
+  private static ClassLoader loader(final @Nullable Path jar) throws IOException {
     final ClassLoader ours = UcxLoader.class.getClassLoader();
     if (jar == null) {
       return ours;

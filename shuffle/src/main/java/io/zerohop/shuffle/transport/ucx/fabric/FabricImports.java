@@ -17,6 +17,7 @@ import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -129,20 +130,23 @@ public final class FabricImports implements AutoCloseable {
   }
 
   /**
-   * Keeps segments mapped until the hold is closed; null if one of them is not mapped.
+   * Keeps segments mapped until the hold is closed; absent if one of them is not mapped.
    *
    * @param segments each once
    */
-  public synchronized Hold hold(final Set<Long> segments) {
-    if (closed || refused || !imports.keySet().containsAll(segments)) {
+  public synchronized @Nullable Hold hold(final Set<Long> segments) {
+    if (closed || refused) {
       return null;
     }
     final Map<Long, Import> held = new HashMap<>();
     for (final long segment : segments) {
       final Import used = imports.get(segment);
-      used.holds++;
+      if (used == null) {
+        return null;
+      }
       held.put(segment, used);
     }
+    held.values().forEach(used -> used.holds++);
     return new Hold(held);
   }
 
@@ -160,7 +164,11 @@ public final class FabricImports implements AutoCloseable {
      * @throws ZerohopException (RETRY) if they are not within it
      */
     long address(final long segmentId, final long offset, final long bytes) {
-      final Segment segment = held.get(segmentId).segment;
+      final Import used = held.get(segmentId);
+      if (used == null) {
+        throw new IllegalStateException("segment " + segmentId + " is not held");
+      }
+      final Segment segment = used.segment;
       if (offset < 0 || bytes < 0 || offset > segment.bytes() - bytes) {
         throw new ZerohopException(
             ZerohopException.Category.RETRY,

@@ -10,8 +10,11 @@ import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.Objects;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpEndpoint;
 import org.openucx.jucx.ucp.UcpEndpointParams;
@@ -31,8 +34,12 @@ final class JucxEndpoint implements UcxEndpoint {
   private final Consumer<JucxEndpoint> onClose;
   private final UnpackedKeys<UcpRemoteKey> keys =
       new UnpackedKeys<>(this::unpack, UcpRemoteKey::close);
-  private UcpEndpoint endpoint;
-  private String failure;
+
+  /** There while it is open. */
+  private @Nullable UcpEndpoint endpoint;
+
+  /** Why nothing can be asked of it any more. */
+  private @Nullable String failure;
 
   /** Requests that UCX has been given and that have not called back. */
   private int underWay;
@@ -63,10 +70,11 @@ final class JucxEndpoint implements UcxEndpoint {
     return buffer;
   }
 
-  private void lost(final String message) {
+  private void lost(final @Nullable String message) {
     if (failure == null) {
-      failure = message == null ? "UCX lost the peer" : message;
-      onFailure.accept(failure);
+      final String why = message == null ? "UCX lost the peer" : message;
+      failure = why;
+      onFailure.accept(why);
     }
   }
 
@@ -76,15 +84,15 @@ final class JucxEndpoint implements UcxEndpoint {
       final long remoteAddress,
       final long localAddress,
       final long bytes,
-      final UcxMemory gpu,
+      final @Nullable UcxMemory gpu,
       final Completion done) {
     submit(
         done,
-        request -> {
+        (open, request) -> {
           if (gpu instanceof JucxMemory to) {
-            to.get(endpoint, keys.of(key), remoteAddress, localAddress, bytes, request);
+            to.get(open, keys.of(key), remoteAddress, localAddress, bytes, request);
           } else {
-            endpoint.getNonBlocking(
+            open.getNonBlocking(
                 remoteAddress, keys.of(key), localAddress, bytes, request, JucxEngine.HOST);
           }
         });
@@ -93,13 +101,13 @@ final class JucxEndpoint implements UcxEndpoint {
   private UcpRemoteKey unpack(final byte[] key) {
     final ByteBuffer direct = direct(key);
     try {
-      return endpoint.unpackRemoteKey(direct);
+      return Objects.requireNonNull(endpoint, "the endpoint is closed").unpackRemoteKey(direct);
     } finally {
       Reference.reachabilityFence(direct);
     }
   }
 
-  private void submit(final Completion done, final Consumer<JucxRequest> start) {
+  private void submit(final Completion done, final BiConsumer<UcpEndpoint, JucxRequest> start) {
     worker.begun();
     final Begun completion = new Begun(done);
     final JucxRequest request = new JucxRequest(worker, completion);
@@ -109,7 +117,8 @@ final class JucxEndpoint implements UcxEndpoint {
     }
     worker.execute(
         () -> {
-          if (endpoint == null || failure != null || worker.isDead()) {
+          final UcpEndpoint open = endpoint;
+          if (open == null || failure != null || worker.isDead()) {
             request.onError(
                 UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET,
                 failure == null ? "the endpoint is closed" : failure);
@@ -117,7 +126,7 @@ final class JucxEndpoint implements UcxEndpoint {
           }
           completion.begin();
           try {
-            start.accept(request);
+            start.accept(open, request);
           } catch (final RuntimeException e) {
             request.onError(UcsConstants.STATUS.UCS_ERR_IO_ERROR, e.getMessage());
           }
@@ -139,7 +148,7 @@ final class JucxEndpoint implements UcxEndpoint {
     }
 
     @Override
-    public void done(final String problem) {
+    public void done(final @Nullable String problem) {
       try {
         done.done(problem);
       } finally {
@@ -158,11 +167,11 @@ final class JucxEndpoint implements UcxEndpoint {
 
   /** Disconnects; called by the worker's thread, or after it has ended. Idempotent. */
   void disconnect() {
-    if (endpoint == null) {
+    final UcpEndpoint open = endpoint;
+    if (open == null) {
       return;
     }
     failure = failure == null ? "the endpoint was closed" : failure;
-    final UcpEndpoint open = endpoint;
     endpoint = null;
     // Ends what is under way, some of it only while the worker goes on.
     open.closeNonBlockingForce();
@@ -205,11 +214,11 @@ final class JucxEndpoint implements UcxEndpoint {
     }
 
     @Override
-    public void onError(final int status, final String message) {
+    public void onError(final int status, final @Nullable String message) {
       complete(message == null ? "UCX status " + status : message);
     }
 
-    private void complete(final String failure) {
+    private void complete(final @Nullable String failure) {
       if (!completed) {
         completed = true;
         worker.ended();

@@ -27,6 +27,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 import org.openucx.jucx.NativeLibs;
 import org.openucx.jucx.UcxCallback;
 import org.openucx.jucx.ucp.UcpContext;
@@ -107,7 +108,7 @@ public final class JucxEngine implements UcxEngine {
   /**
    * Starts UCX.
    *
-   * @param devices what it may listen on and connect by; null for all
+   * @param devices what it may listen on and connect by; absent for all
    * @param onStart run by its thread first of all, and by the caller's; enters the GPU's context
    *     where there is one, without which UCX takes slow ways to GPU memory and says nothing
    * @param spin how long its thread looks for progress before it sleeps, while requests are under
@@ -117,7 +118,7 @@ public final class JucxEngine implements UcxEngine {
    *     jucx
    */
   public static UcxEngine start(
-      final NetworkDevices devices,
+      final @Nullable NetworkDevices devices,
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
@@ -172,7 +173,7 @@ public final class JucxEngine implements UcxEngine {
     }
   }
 
-  private static UcpParams contextParams(final NetworkDevices devices) {
+  private static UcpParams contextParams(final @Nullable NetworkDevices devices) {
     final UcpParams params =
         new UcpParams()
             .requestRmaFeature()
@@ -333,7 +334,8 @@ public final class JucxEngine implements UcxEngine {
         final Path temporary = Path.of(System.getProperty("java.io.tmpdir")).toRealPath();
         for (final Path file : loaded()) {
           final Path folder = file.getParent();
-          if (temporary.equals(folder.getParent())
+          if (folder != null
+              && temporary.equals(folder.getParent())
               && FOLDER.matcher(folder.getFileName().toString()).matches()) {
             Files.deleteIfExists(file);
             Files.deleteIfExists(folder);

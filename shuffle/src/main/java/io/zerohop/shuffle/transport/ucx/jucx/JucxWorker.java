@@ -9,6 +9,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.jucx.JucxEngine.Lifecycle;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -139,7 +140,8 @@ final class JucxWorker implements Executor, AutoCloseable {
     try {
       return clock.get(answer, CALL_LIMIT);
     } catch (final ExecutionException e) {
-      throw new UcxException(Message.of("UCX could not " + what).because(e.getCause()), e);
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new UcxException(Message.of("UCX could not " + what).because(cause), e);
     } catch (final TimeoutException e) {
       throw new UcxException("UCX did not " + what + " within " + CALL_LIMIT.toSeconds() + " s", e);
     } catch (final InterruptedException e) {

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * GPU memory for bytes of other nodes: regions of the executor's own pool. UCX registers their
@@ -14,10 +15,21 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
  */
 public final class GpuSlabs {
   private final Pool pool;
-  private final RegisteredSegments segments;
-  private final Device device;
+
+  /** Absent, as the device is, if copies of this GPU fill them. */
+  private final @Nullable RegisteredSegments segments;
+
+  private final @Nullable Device device;
+
+  private GpuSlabs(final Pool pool) {
+    this.pool = pool;
+    this.segments = null;
+    this.device = null;
+  }
 
   /**
+   * Those that UCX fills.
+   *
    * @param device whose memory the pool has
    */
   public GpuSlabs(final Pool pool, final RegisteredSegments segments, final Device device) {
@@ -28,7 +40,7 @@ public final class GpuSlabs {
 
   /** For copies of this GPU: nothing of it is registered. */
   public static GpuSlabs notRegistered(final Pool pool) {
-    return new GpuSlabs(pool, null, null);
+    return new GpuSlabs(pool);
   }
 
   /** Makes what gets have written visible to the GPU; nothing else may use it before. */
@@ -38,13 +50,13 @@ public final class GpuSlabs {
     }
   }
 
-  /** What UCX knows a slab's memory by; null for host memory, and for what it does not know. */
-  public static UcxMemory registration(final Slab slab) {
+  /** What UCX knows a slab's memory by; absent for host memory, and for what it does not know. */
+  public static @Nullable UcxMemory registration(final Slab slab) {
     return slab instanceof GpuSlab gpu ? gpu.registered() : null;
   }
 
-  /** Memory of at least so many bytes; null if the pool or UCX has none for it now. */
-  public Slab tryTake(final long bytes) {
+  /** Memory of at least so many bytes; absent if the pool or UCX has none for it now. */
+  public @Nullable Slab tryTake(final long bytes) {
     final Region region;
     try {
       region = pool.allocate(bytes);
@@ -57,8 +69,11 @@ public final class GpuSlabs {
     boolean done = false;
     try {
       final UcxMemory registered = segments.registered(region.memory());
-      done = registered != null;
-      return done ? new GpuSlab(region.address(), registered, region::release) : null;
+      if (registered == null) {
+        return null;
+      }
+      done = true;
+      return new GpuSlab(region.address(), registered, region::release);
     } finally {
       if (!done) {
         region.release();

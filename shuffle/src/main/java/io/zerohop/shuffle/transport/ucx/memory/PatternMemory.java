@@ -8,6 +8,7 @@ import io.zerohop.device.Segment;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory of the host, or a segment of a GPU. Its bytes follow from a seed, so that a reader can
@@ -26,8 +27,8 @@ public final class PatternMemory implements AutoCloseable {
   private final long bytes;
   private final Runnable free;
 
-  /** Between a GPU and this process; null where this process reaches the memory by itself. */
-  private final Staging staging;
+  /** Between a GPU and this process; absent where this process reaches the memory by itself. */
+  private final @Nullable Staging staging;
 
   /** Pinned memory, and what copies to it and from it. */
   private record Staging(Device device, HostBuffer buffer, CopyStream stream) {
@@ -45,7 +46,7 @@ public final class PatternMemory implements AutoCloseable {
   }
 
   private PatternMemory(
-      final long address, final long bytes, final Runnable free, final Staging staging) {
+      final long address, final long bytes, final Runnable free, final @Nullable Staging staging) {
     this.address = address;
     this.bytes = bytes;
     this.free = free;

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -43,21 +44,21 @@ public final class RegisteredSegments {
     this.clock = clock;
   }
 
-  /** The segment; null if it is gone. */
-  public SegmentMemory memory(final long segmentId) {
+  /** The segment, unless it is gone. */
+  public @Nullable SegmentMemory memory(final long segmentId) {
     return SegmentIds.tier(segmentId) == null ? null : segments.resolve(segmentId);
   }
 
-  /** The key by which peers read a segment; null if it has none. The caller holds a lease on it. */
-  public byte[] key(final SegmentMemory memory) {
+  /** The key by which peers read a segment, if it has one. The caller holds a lease on it. */
+  public byte @Nullable [] key(final SegmentMemory memory) {
     final UcxMemory registered = registered(memory);
     return registered == null ? null : registered.key();
   }
 
-  /** What UCX knows a segment by; null if it cannot know it. The caller holds something of it. */
-  UcxMemory registered(final SegmentMemory memory) {
+  /** What UCX knows a segment by, if it can know it. The caller holds something of it. */
+  @Nullable UcxMemory registered(final SegmentMemory memory) {
     final Tier kind = SegmentIds.tier(memory.id());
-    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+    if (kind == null || kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
       return null;
     }
     final Long last = refused.get(memory.id());

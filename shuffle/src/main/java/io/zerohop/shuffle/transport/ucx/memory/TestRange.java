@@ -6,6 +6,8 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs.GpuSlab;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Memory that peers read at first contact: whether they can, whether what they get is right, and
@@ -23,8 +25,11 @@ public final class TestRange implements AutoCloseable {
   private final Device device;
   private final Tier kind;
   private final long seed;
-  private PatternMemory memory;
-  private UcxMemory registered;
+
+  /** Absent before a peer has asked, and after the end. */
+  private @Nullable PatternMemory memory;
+
+  private @Nullable UcxMemory registered;
   private boolean closed;
 
   /**
@@ -48,19 +53,23 @@ public final class TestRange implements AutoCloseable {
     if (closed) {
       throw new IllegalStateException("this executor is shutting down");
     }
-    if (memory == null) {
-      memory = allocate(BYTES);
-      memory.fill(seed);
+    PatternMemory range = memory;
+    if (range == null) {
+      range = allocate(BYTES);
+      memory = range;
+      range.fill(seed);
     }
-    if (registered == null) {
-      registered = engine.register(kind, memory.address(), BYTES);
+    UcxMemory known = registered;
+    if (known == null) {
+      known = engine.register(kind, range.address(), BYTES);
+      registered = known;
     }
-    return registered;
+    return known;
   }
 
   /** Where it begins; {@link #registered} was called before. */
   public synchronized long address() {
-    return memory.address();
+    return Objects.requireNonNull(memory, "nobody has asked for it").address();
   }
 
   /**
@@ -115,7 +124,7 @@ public final class TestRange implements AutoCloseable {
     private final PatternMemory memory;
     private final Slab slab;
 
-    private Destination(final PatternMemory memory, final UcxMemory registered) {
+    private Destination(final PatternMemory memory, final @Nullable UcxMemory registered) {
       this.memory = memory;
       slab =
           registered == null

@@ -9,6 +9,7 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The memory of one executor that UCX reads and writes. Its parts are thread safe. Owns the slabs
@@ -16,16 +17,16 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
  *
  * @param segments own segments that peers get from
  * @param slabs pinned host memory that bytes are received in
- * @param gpuSlabs GPU memory that bytes are received in; null where UCX does not reach it
+ * @param gpuSlabs GPU memory that bytes are received in; absent where UCX does not reach it
  * @param hostTest host memory that peers read at first contact
- * @param gpuTest GPU memory that peers read at first contact; null where UCX does not reach it
+ * @param gpuTest GPU memory that peers read at first contact; absent where UCX does not reach it
  */
 public record TransferMemory(
     RegisteredSegments segments,
     Slabs slabs,
-    GpuSlabs gpuSlabs,
+    @Nullable GpuSlabs gpuSlabs,
     TestRange hostTest,
-    TestRange gpuTest)
+    @Nullable TestRange gpuTest)
     implements AutoCloseable {
 
   /**

@@ -9,12 +9,14 @@ import io.zerohop.shuffle.transport.remote.owner.ServedLease;
 import io.zerohop.shuffle.transport.remote.owner.ServedReader;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.nio.ByteBuffer;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -58,7 +60,8 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   /** None if there is no memory for it now, or UCX cannot register it: it is only a test. */
   private TestTarget gpuTarget() {
     try {
-      return memory.gpuTest() == null ? TestTarget.NONE : TestTarget.of(memory.gpuTest());
+      final TestRange range = memory.gpuTest();
+      return range == null ? TestTarget.NONE : TestTarget.of(range);
     } catch (final ZerohopException e) {
       ShuffleCode.GPU_NOT_OFFERED
           .says("executors of other nodes cannot read this GPU's memory; its blocks are sent")
@@ -128,7 +131,7 @@ public final class UcxAnswers implements CarrierAnswers<ServedReader> {
   }
 
   /** A handle that is not available is no reason to fail: the reader has other paths. */
-  private static FabricTarget fabricTarget(final SegmentMemory segment) {
+  private static FabricTarget fabricTarget(final @Nullable SegmentMemory segment) {
     try {
       return FabricTarget.of(segment == null ? null : segment.segment().exportFabric());
     } catch (final ZerohopException e) {

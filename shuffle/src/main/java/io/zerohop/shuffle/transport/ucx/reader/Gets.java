@@ -7,6 +7,7 @@ import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gets from one peer, with a limit on concurrent ones. Any thread may be the one that starts the
@@ -63,7 +64,7 @@ public final class Gets {
     }
   }
 
-  private synchronized Get next() {
+  private synchronized @Nullable Get next() {
     if (underWay == AT_ONCE || waiting.isEmpty()) {
       return null;
     }
@@ -71,12 +72,12 @@ public final class Gets {
     return waiting.poll();
   }
 
-  private void ended(final Get get, final String failure) {
+  private void ended(final Get get, final @Nullable String failure) {
     finish(get, failure);
     startMore();
   }
 
-  private void finish(final Get get, final String failure) {
+  private void finish(final Get get, final @Nullable String failure) {
     synchronized (this) {
       underWay--;
     }

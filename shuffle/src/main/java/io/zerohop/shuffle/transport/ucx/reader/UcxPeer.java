@@ -8,8 +8,10 @@ import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import java.util.Map;
+import java.util.Objects;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connected owner on another node that is read by UCX: besides the link the endpoint to get from
@@ -23,13 +25,15 @@ public final class UcxPeer extends RemotePeer {
    */
   private final Map<Integer, KnownKey> keys = new ConcurrentHashMap<>();
 
-  private volatile UcxEndpoint endpoint;
-  private volatile Gets gets;
+  /** There once its worker was reached. */
+  private volatile @Nullable UcxEndpoint endpoint;
+
+  private volatile @Nullable Gets gets;
   private boolean takesHost;
   private boolean takesGpu;
 
-  /** What is mapped of its GPU memory; null if it is not in this node's clique. */
-  private FabricImports fabric;
+  /** What is mapped of its GPU memory; absent if it is not in this node's clique. */
+  private @Nullable FabricImports fabric;
 
   /**
    * The keys for a get from a segment.
@@ -77,8 +81,8 @@ public final class UcxPeer extends RemotePeer {
     return takesGpu;
   }
 
-  /** Its GPU memory as an NVLink fabric shows it; null if it does not. */
-  public synchronized FabricImports fabric() {
+  /** Its GPU memory as an NVLink fabric shows it, if it does. */
+  public synchronized @Nullable FabricImports fabric() {
     return fabric;
   }
 
@@ -89,12 +93,13 @@ public final class UcxPeer extends RemotePeer {
     }
   }
 
+  /** The gets from it, once its worker was reached. */
   public Gets gets() {
-    return gets;
+    return Objects.requireNonNull(gets, "its worker was not reached");
   }
 
-  /** What was kept of a segment; null if nothing was, or it is gone. */
-  SegmentKey key(final long segmentId) {
+  /** What was kept of a segment; absent if nothing was, or it is gone. */
+  @Nullable SegmentKey key(final long segmentId) {
     final KnownKey known = keys.get(SegmentIds.slot(segmentId));
     return known != null && known.segmentId() == segmentId ? known.key() : null;
   }
@@ -118,8 +123,9 @@ public final class UcxPeer extends RemotePeer {
         fabric.close();
       }
     }
-    if (endpoint != null) {
-      endpoint.close();
+    final UcxEndpoint reached = endpoint;
+    if (reached != null) {
+      reached.close();
     }
   }
 }

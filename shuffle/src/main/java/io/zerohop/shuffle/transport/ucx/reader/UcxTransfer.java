@@ -26,11 +26,13 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A window read by gets. It is handed out if the owner confirms at the end that its lease was held:
@@ -39,25 +41,26 @@ import java.util.stream.IntStream;
  */
 public final class UcxTransfer extends RemoteTransfer {
   private final UcxPeer peer;
-  private final GpuSlabs gpuSlabs;
-  private final FabricImports fabric;
+  private final @Nullable GpuSlabs gpuSlabs;
+  private final @Nullable FabricImports fabric;
 
   /** Gets that have not ended, wanted or not. */
   private final AtomicInteger getsLeft = new AtomicInteger();
 
-  private TransferPieces pieces;
+  /** There once the owner has answered. */
+  private @Nullable TransferPieces pieces;
 
   /**
-   * @param gpuSlabs what UCX receives GPU memory in; null if none is got
-   * @param fabric how GPU memory is copied as it is, which is tried first; null if it cannot be
+   * @param gpuSlabs what UCX receives GPU memory in; absent if none is got
+   * @param fabric how GPU memory is copied as it is, which is tried first, if it can be
    */
   public UcxTransfer(
       final UcxPeer peer,
       final List<Block> blocks,
       final Sink sink,
       final Slabs slabs,
-      final GpuSlabs gpuSlabs,
-      final FabricImports fabric,
+      final @Nullable GpuSlabs gpuSlabs,
+      final @Nullable FabricImports fabric,
       final Executor executor) {
     super(peer, blocks, sink, slabs, executor);
     this.peer = peer;
@@ -74,23 +77,27 @@ public final class UcxTransfer extends RemoteTransfer {
   protected void receive() {
     pieces = new TransferPieces(extents(), peer);
     if (fabric != null) {
-      fetchHandles();
+      fetchHandles(fabric);
     } else {
       choose();
     }
   }
 
+  private TransferPieces pieces() {
+    return Objects.requireNonNull(pieces, "the owner has not answered");
+  }
+
   /** Maps the owner's segments that have not been, unless that is refused. */
-  private void fetchHandles() {
-    final Set<Long> missing = fabric.missing(pieces.gpuSegments());
-    if (missing.isEmpty() || fabric.refused()) {
+  private void fetchHandles(final FabricImports imports) {
+    final Set<Long> missing = imports.missing(pieces().gpuSegments());
+    if (missing.isEmpty() || imports.refused()) {
       choose();
       return;
     }
     ask(GetQuestions.handles(missing))
         .thenAcceptAsync(
             answer -> {
-              missing.forEach(segment -> fabric.take(segment, FabricTarget.read(answer)));
+              missing.forEach(segment -> imports.take(segment, FabricTarget.read(answer)));
               choose();
             },
             executor())
@@ -111,8 +118,8 @@ public final class UcxTransfer extends RemoteTransfer {
 
   /** The headers beside are got, too, also where that is emulated: they are small. */
   private void chooseGpu() {
-    final boolean byFabric = fabric != null && !fabric.refused();
-    final GpuSlabs there = byFabric ? fabric.slabs() : gpuSlabs;
+    final FabricImports imports = fabric != null && !fabric.refused() ? fabric : null;
+    final GpuSlabs there = imports != null ? imports.slabs() : gpuSlabs;
     if (there == null) {
       fail(new NotGettableException("the blocks are in GPU memory"));
       return;
@@ -122,7 +129,7 @@ public final class UcxTransfer extends RemoteTransfer {
     if (slab == null) {
       fail(new NotGettableException("this GPU's memory has no room"));
     } else {
-      fetchKeys(ReceiveBuffers.inKind(extents(), slabs(), layout, slab, byFabric));
+      fetchKeys(ReceiveBuffers.inKind(extents(), slabs(), layout, slab, imports != null));
     }
   }
 
@@ -132,7 +139,7 @@ public final class UcxTransfer extends RemoteTransfer {
       closeLease(); // It has failed meanwhile.
       return;
     }
-    final Set<Long> unknown = pieces.unknownKeys(to.byFabric());
+    final Set<Long> unknown = pieces().unknownKeys(to.byFabric());
     to.release();
     if (unknown.isEmpty()) {
       move();
@@ -158,25 +165,29 @@ public final class UcxTransfer extends RemoteTransfer {
       closeLease();
       return;
     }
+    final TransferPieces plan = pieces();
     try {
-      if (!pieces.haveKeys(to.byFabric())) {
+      if (!plan.haveKeys(to.byFabric())) {
         fail(new NotGettableException("UCX could not register the memory"));
         return;
       }
-      final FabricImports.Hold mapped = to.byFabric() ? fabric.hold(pieces.gpuSegments()) : null;
+      final FabricImports imports = to.byFabric() ? fabric : null;
+      final FabricImports.Hold mapped = imports == null ? null : imports.hold(plan.gpuSegments());
       if (to.byFabric() && mapped == null) {
         fail(new NotGettableException("its segment is no longer mapped"));
         return;
       }
       final List<Gets.Get> gets =
-          new ArrayList<>(pieces.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
-      if (to.gpu() != null && mapped == null) {
-        gets.addAll(pieces.gets(to.gpu(), to.gpuSlab(), () -> !hasEnded(), this::got));
+          new ArrayList<>(plan.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
+      final ReceiveLayout onGpu = to.gpu();
+      final Slab gpuSlab = to.gpuSlab();
+      if (onGpu != null && gpuSlab != null && mapped == null) {
+        gets.addAll(plan.gets(onGpu, gpuSlab, () -> !hasEnded(), this::got));
       }
       getsLeft.set(gets.size() + (mapped == null ? 0 : 1));
       gets.forEach(peer.gets()::submit);
-      if (mapped != null) {
-        copy(mapped, to);
+      if (imports != null && mapped != null) {
+        copy(imports, mapped, to);
       }
     } finally {
       to.release();
@@ -184,31 +195,33 @@ public final class UcxTransfer extends RemoteTransfer {
   }
 
   /** GPU memory by copies of this GPU, which count as one get. */
-  private void copy(final FabricImports.Hold from, final ReceiveBuffers to) {
+  private void copy(
+      final FabricImports imports, final FabricImports.Hold from, final ReceiveBuffers to) {
     to.retain();
-    fabric.copy(
+    imports.copy(
         new FabricCopy(
             from,
-            pieces.copies(to),
+            pieces().copies(to),
             () -> !hasEnded() && peer.alive(),
             this::progress,
-            failure -> copied(to, failure)));
+            failure -> copied(imports, to, failure)));
   }
 
-  private void copied(final ReceiveBuffers to, final Throwable failure) {
+  private void copied(
+      final FabricImports imports, final ReceiveBuffers to, final @Nullable Throwable failure) {
     if (!FabricCopy.isStuck(failure)) {
       to.release();
     }
     if (failure != null) {
       if (!hasEnded() && peer.alive()) {
-        fabric.refuse(Message.of("a copy failed").because(failure));
+        imports.refuse(Message.of("a copy failed").because(failure));
       }
       fail(failure);
     }
     got(null);
   }
 
-  private void got(final String failure) {
+  private void got(final @Nullable String failure) {
     if (failure != null) {
       fail(
           new ZerohopException(
@@ -317,6 +330,11 @@ public final class UcxTransfer extends RemoteTransfer {
       for (int run = 0; run < layout.runs(); run++) {
         final int first = layout.first(run);
         final UcxPeer.SegmentKey from = peer.key(extents.segment(first));
+        if (from == null) {
+          throw new ZerohopException(
+              Category.RETRY,
+              "another segment has taken the place of segment " + extents.segment(first));
+        }
         final long bytes = layout.runBytes(run);
         for (long got = 0; got < bytes; got += ReceiveLayout.RUN_BYTES) {
           gets.add(
@@ -335,15 +353,16 @@ public final class UcxTransfer extends RemoteTransfer {
 
     /** Copies of this GPU of all that is in the owner's GPU memory. */
     List<FabricCopy.Piece> copies(final ReceiveBuffers to) {
+      final ReceiveLayout layout = Objects.requireNonNull(to.gpu(), "nothing comes to the GPU");
       final List<FabricCopy.Piece> copies = new ArrayList<>();
-      for (int run = 0; run < to.gpu().runs(); run++) {
-        final int first = to.gpu().first(run);
+      for (int run = 0; run < layout.runs(); run++) {
+        final int first = layout.first(run);
         copies.add(
             new FabricCopy.Piece(
                 extents.segment(first),
                 extents.offset(first),
                 to.address(first),
-                to.gpu().runBytes(run)));
+                layout.runBytes(run)));
       }
       return copies;
     }

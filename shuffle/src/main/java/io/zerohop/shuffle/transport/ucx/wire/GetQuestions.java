@@ -5,6 +5,7 @@ import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import java.nio.ByteBuffer;
 import java.util.Collection;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The questions of readers that get, beside those of {@link Wire}, each ready to be sent.
@@ -60,9 +61,9 @@ public final class GetQuestions {
     /**
      * What an owner answers.
      *
-     * @param handle null if there is none
+     * @param handle absent if there is none
      */
-    public static FabricTarget of(final SegmentHandle handle) {
+    public static FabricTarget of(final @Nullable SegmentHandle handle) {
       return handle == null ? NONE : new FabricTarget(handle.bytes(), handle.opaque());
     }
 
