@@ -403,8 +403,10 @@ public final class TableLoader implements AutoCloseable {
      * @throws BlockFetchException if a block is not what was written
      */
     Table assemble(final List<Waiting> of) {
-      final Schema columns = schema == null ? rapids.schema(types) : schema;
-      schema = columns;
+      if (schema == null) {
+        schema = rapids.schema(types);
+      }
+      final Schema columns = schema;
       final long[] starts = new long[of.size() + 1];
       final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
       for (int i = 0; i < of.size(); i++) {
