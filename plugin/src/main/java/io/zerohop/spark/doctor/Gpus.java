@@ -50,12 +50,12 @@ interface Gpus {
   /** Implementation with CUDA's driver and NVML. */
   final class Cuda implements Gpus {
     @Override
-    public Message absence() {
+    public @Nullable Message absence() {
       return CudaDriver.absence();
     }
 
     @Override
-    public Message missingKernels() {
+    public @Nullable Message missingKernels() {
       return CudaDevice.missingKernels();
     }
 

@@ -80,9 +80,13 @@ final class NodePair implements AutoCloseable {
       final String name,
       final byte[] secret,
       final long bytes) {
-    return new ShuffleNode.Setup(Config.defaults(), APPLICATION, name, secret)
+    final ShuffleNode.Setup setup =
+        new ShuffleNode.Setup(Config.defaults(), APPLICATION, name, secret);
+    if (base != null) {
+      setup.set("socket.dir", base);
+    }
+    return setup
         .stagedTimeout(LIMIT)
-        .set("socket.dir", base)
         .set("pool.size", bytes + POOL_SLACK)
         .set("segment.size", SEGMENT_BYTES)
         .set("segment.idle", Duration.ZERO)
