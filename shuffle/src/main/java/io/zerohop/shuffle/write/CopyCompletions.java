@@ -59,7 +59,7 @@ public final class CopyCompletions implements AutoCloseable {
   private boolean closed;
 
   /**
-   * What wakes the thread.
+   * An event that wakes the thread.
    *
    * @param begun what is under way from now on; absent when this is closed
    */
