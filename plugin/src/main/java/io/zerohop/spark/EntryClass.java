@@ -1,6 +1,7 @@
 package io.zerohop.spark;
 
 import java.lang.reflect.InvocationTargetException;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Common code of the classes that users name in their configuration. They are compiled for Java 8,
@@ -79,7 +80,7 @@ final class EntryClass {
   }
 
   /** A constructor's own failure, as if it had been called directly. */
-  private static RuntimeException unchecked(final Throwable failure) {
+  private static RuntimeException unchecked(final @Nullable Throwable failure) {
     if (failure instanceof Error) {
       throw (Error) failure;
     }

@@ -23,6 +23,7 @@ import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.ui.LiveTab;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
@@ -42,6 +43,7 @@ import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Tuple2;
@@ -64,15 +66,19 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   /** Long enough for a GPU's first use and a folder that others hold. */
   private static final Duration START_LIMIT = Duration.ofMinutes(2);
 
+  private static final String ASIDE = "Zerohop has stepped aside in this executor";
+
   private final SparkConf conf;
   private final boolean active;
-  private final byte[] secret;
 
-  /** Null where Zerohop has stepped aside. */
-  private final MapOutputFiles files;
+  /** The driver's alone: executors get it with a handle. */
+  private final byte @Nullable [] secret;
 
-  /** Null where Zerohop has stepped aside. */
-  private final ZerohopBlockResolver resolver;
+  /** Absent where Zerohop has stepped aside. */
+  private final @Nullable MapOutputFiles files;
+
+  /** Absent where Zerohop has stepped aside. */
+  private final @Nullable ZerohopBlockResolver resolver;
 
   private final int streamsLimit;
   private final AtomicBoolean answers = new AtomicBoolean();
@@ -86,12 +92,16 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     this.active = Activation.check(conf, isDriver);
     this.secret =
         isDriver ? AppSecret.forHandles(conf.getBoolean("spark.authenticate", false)) : null;
-    this.files = active ? new MapOutputFiles() : null;
-    this.resolver =
-        active
-            ? new ZerohopBlockResolver(
-                (IndexShuffleBlockResolver) super.shuffleBlockResolver(), files, this::node)
-            : null;
+    if (active) {
+      final MapOutputFiles made = new MapOutputFiles();
+      this.files = made;
+      this.resolver =
+          new ZerohopBlockResolver(
+              (IndexShuffleBlockResolver) super.shuffleBlockResolver(), made, this::node);
+    } else {
+      this.files = null;
+      this.resolver = null;
+    }
     this.streamsLimit = conf.getInt("spark.shuffle.sort.bypassMergeThreshold", 200);
   }
 
@@ -112,7 +122,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     return new ZerohopShuffleHandle<>(
         shuffleId,
         dependency,
-        secret,
+        Objects.requireNonNull(secret, "the driver registers shuffles"),
         PathAccumulators.register(dependency.rdd().context()),
         gpu,
         gpu && RapidsShuffle.reportsRowChecksums(dependency));
@@ -177,7 +187,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         ours.dependency(),
         task,
         () -> here.newRowsOutput(ours.dependency(), mapId),
-        files,
+        Objects.requireNonNull(files, ASIDE),
         here.pages(),
         here.conf().writeBuffer(),
         streamsLimit);
@@ -272,13 +282,13 @@ public final class MemoryShuffleManager extends SortShuffleManager {
                 env,
                 conf,
                 AppSecret.resolve(handle.secret(), env),
-                resolver,
-                files,
+                Objects.requireNonNull(resolver, ASIDE),
+                Objects.requireNonNull(files, ASIDE),
                 this::unregisterShuffle,
                 () -> RunningDoctor.ofExecutor(conf)));
   }
 
-  private ShuffleNode node() {
+  private @Nullable ShuffleNode node() {
     final ExecutorShuffle running = executor.made();
     return running == null ? null : running.node();
   }
@@ -289,7 +299,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     if (node != null) {
       node.unregisterShuffle(shuffleId);
     }
-    if (active) {
+    if (files != null) {
       files.unregisterShuffle(shuffleId);
     }
     return super.unregisterShuffle(shuffleId);
@@ -297,7 +307,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
 
   @Override
   public ShuffleBlockResolver shuffleBlockResolver() {
-    return active ? resolver : super.shuffleBlockResolver();
+    return resolver != null ? resolver : super.shuffleBlockResolver();
   }
 
   @Override

@@ -8,6 +8,7 @@ import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
 import io.zerohop.spark.ui.LiveTab;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -15,6 +16,7 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Makes Zerohop the shuffle manager, and lets the RAPIDS Accelerator's shuffles stay in GPU memory.
@@ -44,7 +46,8 @@ public final class ShufflePlugin implements SparkPlugin {
   @Override
   public DriverPlugin driverPlugin() {
     return new DriverPlugin() {
-      private SparkContext context;
+      /** Spark gives it before it asks for metrics. */
+      private @Nullable SparkContext context;
 
       @Override
       public Map<String, String> init(final SparkContext sc, final PluginContext plugin) {
@@ -54,22 +57,23 @@ public final class ShufflePlugin implements SparkPlugin {
 
       @Override
       public void registerMetrics(final String appId, final PluginContext plugin) {
-        final Message other = ManagerChoice.warnOfOther(context.conf(), context.version());
+        final SparkContext running = Objects.requireNonNull(context, "init comes first");
+        final Message other = ManagerChoice.warnOfOther(running.conf(), running.version());
         if (other != null) {
-          leaveToOther(other);
-        } else if (RapidsMode.isActive(context.conf())) {
+          leaveToOther(running, other);
+        } else if (RapidsMode.isActive(running.conf())) {
           RapidsLatch.close(SparkEnv.get());
         }
       }
 
       /** The tab says why as well; where Zerohop's manager is in place, that one adds the tab. */
-      private void leaveToOther(final Message why) {
-        if (RapidsMode.isActive(context.conf())) {
+      private void leaveToOther(final SparkContext running, final Message why) {
+        if (RapidsMode.isActive(running.conf())) {
           // RAPIDS has started in a mode whose batches no other manager takes.
           throw new UnusableException(
               Message.of("Zerohop cannot carry RAPIDS' shuffles").because(why));
         }
-        LiveTab.start(context, SparkEnv.get(), () -> RunningDoctor.ofDriver(context.conf()));
+        LiveTab.start(running, SparkEnv.get(), () -> RunningDoctor.ofDriver(running.conf()));
       }
     };
   }

@@ -4,6 +4,7 @@ import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.metrics.PathAccumulators;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The driver's description of a shuffle for tasks: its dependency, the application's secret for the
@@ -20,7 +21,9 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   private final PathAccumulators accumulators;
   private final boolean gpu;
   private final boolean rowChecksums;
-  private final String driverVersion = JarVersion.own();
+
+  /** Absent once read from the handle of an older release. */
+  private final @Nullable String driverVersion = JarVersion.own();
 
   ZerohopShuffleHandle(
       final int shuffleId,
@@ -59,7 +62,7 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
   }
 
   /** The driver's {@link JarVersion}; null if its release did not tell. */
-  String driverVersion() {
+  @Nullable String driverVersion() {
     return driverVersion;
   }
 }

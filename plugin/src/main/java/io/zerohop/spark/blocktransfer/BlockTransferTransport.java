@@ -28,6 +28,7 @@ import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.shuffle.ShuffleBlockResolver;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 
 /**
@@ -102,7 +103,7 @@ public final class BlockTransferTransport implements FallbackTransport {
   private void request(
       final BlockSource source,
       final List<Block> blocks,
-      final TemporaryFiles files,
+      final @Nullable TemporaryFiles files,
       final Sink sink) {
     final BlockManagerId owner = (BlockManagerId) source.address();
     final Map<String, Block> byId =
@@ -153,13 +154,13 @@ public final class BlockTransferTransport implements FallbackTransport {
   private final class Listener implements BlockFetchingListener {
     private final BlockSource source;
     private final Map<String, Block> waiting;
-    private final TemporaryFiles files;
+    private final @Nullable TemporaryFiles files;
     private final Sink sink;
 
     Listener(
         final BlockSource source,
         final Map<String, Block> waiting,
-        final TemporaryFiles files,
+        final @Nullable TemporaryFiles files,
         final Sink sink) {
       this.source = source;
       this.waiting = waiting;

@@ -26,6 +26,7 @@ import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.serializer.SerializerManager;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -64,11 +65,11 @@ final class MemoryBlockBuffer extends LateBuffer {
   private final ShuffleBlockBatchId blocks;
   private final Supplier<ManagedBuffer> inFile;
   private int holders = 1;
-  private ManagedBuffer wrapped;
-  private RuntimeException failure;
+  private @Nullable ManagedBuffer wrapped;
+  private @Nullable RuntimeException failure;
 
   /** Where {@link #wrapped} is, if it is in a file of its own. */
-  private File temporary;
+  private @Nullable File temporary;
 
   /**
    * @param blocks of one map output; one, or several in a row
@@ -190,15 +191,16 @@ final class MemoryBlockBuffer extends LateBuffer {
 
   private void drop() {
     wrapped = null;
-    if (temporary == null) {
+    final File file = temporary;
+    if (file == null) {
       return;
     }
     try {
-      Files.deleteIfExists(temporary.toPath());
+      Files.deleteIfExists(file.toPath());
     } catch (final IOException e) {
       SparkCode.TEMPORARY_NOT_DELETED
           .says("cannot delete a temporary file, which stays until the executor ends")
-          .at(temporary.toString())
+          .at(file.toString())
           .because(e)
           .warn(LOG);
     }

@@ -15,6 +15,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.LinkedHashSet;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -31,6 +32,7 @@ import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleMergedBlockId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -53,7 +55,7 @@ public final class ZerohopBlockResolver
 
   private final IndexShuffleBlockResolver index;
   private final MapOutputFiles files;
-  private final Supplier<ShuffleNode> node;
+  private final Supplier<@Nullable ShuffleNode> node;
   private final Uploads uploads = new Uploads();
   private final Set<Integer> skipped = ConcurrentHashMap.newKeySet();
 
@@ -65,7 +67,7 @@ public final class ZerohopBlockResolver
   public ZerohopBlockResolver(
       final IndexShuffleBlockResolver index,
       final MapOutputFiles files,
-      final Supplier<ShuffleNode> node) {
+      final Supplier<@Nullable ShuffleNode> node) {
     this.index = index;
     this.files = files;
     this.node = node;
@@ -110,7 +112,7 @@ public final class ZerohopBlockResolver
    * @param inFile gives them if they leave memory before they are asked for: the spiller writes the
    *     file first
    */
-  private ManagedBuffer inMemory(
+  private @Nullable ManagedBuffer inMemory(
       final ShuffleBlockBatchId blocks, final Supplier<ManagedBuffer> inFile) {
     final ShuffleNode memory = node.get();
     return memory == null
@@ -240,14 +242,16 @@ public final class ZerohopBlockResolver
    * returns another {@code Seq} with each Scala version, the second came with Spark 4.0.
    */
   private static final class StoredShuffles {
-    private static final MethodHandle GET = find("getStoredShuffles");
-    private static final MethodHandle SKIP = find("addShuffleToSkip");
+    private static final @Nullable MethodHandle GET = find("getStoredShuffles");
+
+    /** Absent before Spark 4.0. */
+    private static final @Nullable MethodHandle SKIP = find("addShuffleToSkip");
 
     private StoredShuffles() {}
 
     /** The shuffles that the resolver has files of. */
     static scala.collection.Seq<?> of(final IndexShuffleBlockResolver index) {
-      return (scala.collection.Seq<?>) call(GET, index);
+      return (scala.collection.Seq<?>) call(Objects.requireNonNull(GET, "a method"), index);
     }
 
     /** Tells the resolver to refuse migrated blocks of a shuffle; nothing before Spark 4.0. */
@@ -267,7 +271,7 @@ public final class ZerohopBlockResolver
       }
     }
 
-    private static MethodHandle find(final String name) {
+    private static @Nullable MethodHandle find(final String name) {
       final Method method =
           Arrays.stream(IndexShuffleBlockResolver.class.getMethods())
               .filter(candidate -> candidate.getName().equals(name) && !candidate.isBridge())

@@ -9,6 +9,7 @@ import java.net.URLConnection;
 import java.security.CodeSource;
 import java.util.jar.Attributes;
 import java.util.jar.Manifest;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The release of Zerohop's jar in a process, from its manifest. What driver and executors tell each
@@ -38,13 +39,13 @@ public final class JarVersion {
    * Refuses to work with a driver of another release. Two builds of one snapshot differ by their
    * commit, where both know theirs.
    *
-   * @param driver the driver's
+   * @param driver the driver's; absent of an older release, whose handle has none
    * @param executor this process's
    * @param executorId names this process in the message
    * @throws IllegalStateException if they differ; says what to do
    */
-  public static void check(final String driver, final String executor, final String executorId) {
-    // An older driver's handle has no version, which is read as null.
+  public static void check(
+      final @Nullable String driver, final String executor, final String executorId) {
     if (UNKNOWN.equals(driver) || UNKNOWN.equals(executor) || alike(driver, executor)) {
       return;
     }
@@ -62,7 +63,7 @@ public final class JarVersion {
                     + " spark.executor.extraClassPath"));
   }
 
-  private static boolean alike(final String driver, final String executor) {
+  private static boolean alike(final @Nullable String driver, final String executor) {
     if (driver == null) {
       return false;
     }
@@ -85,7 +86,7 @@ public final class JarVersion {
   }
 
   /** Of this class's jar; null if it does not tell. */
-  private static String commit() {
+  private static @Nullable String commit() {
     final CodeSource source = JarVersion.class.getProtectionDomain().getCodeSource();
     if (source == null || source.getLocation() == null) {
       return null;

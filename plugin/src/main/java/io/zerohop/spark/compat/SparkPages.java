@@ -3,6 +3,7 @@ package io.zerohop.spark.compat;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.util.Arrays;
+import java.util.Objects;
 import org.apache.spark.ui.SparkUITab;
 import org.apache.spark.ui.UIUtils$;
 import scala.Function0;
@@ -61,7 +62,7 @@ public final class SparkPages {
       }
       return (Seq<Node>) header.invoke(utils, arguments);
     } catch (final InvocationTargetException e) {
-      throw SparkLinks.rethrow(e.getCause());
+      throw SparkLinks.rethrow(Objects.requireNonNullElse(e.getCause(), e));
     } catch (final ReflectiveOperationException e) {
       throw unknown(e);
     }

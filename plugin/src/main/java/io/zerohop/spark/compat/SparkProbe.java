@@ -4,6 +4,7 @@ import io.zerohop.device.Message;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Finds the members of Spark that Zerohop needs and this Spark lacks, by feature. Vendors' Sparks
@@ -38,7 +39,7 @@ public final class SparkProbe {
   }
 
   /** Returns the first member that Spark lacks for a feature; null if it has all. */
-  public String missing(final SparkFeature feature) {
+  public @Nullable String missing(final SparkFeature feature) {
     final String first = missing.computeIfAbsent(feature, this::look);
     return first.isEmpty() ? null : first;
   }
@@ -73,7 +74,7 @@ public final class SparkProbe {
    * Returns what comes of a feature that this Spark does not have, without a code or remedy; null
    * if it has it.
    */
-  public Message sentence(final SparkFeature feature) {
+  public @Nullable Message sentence(final SparkFeature feature) {
     final String lacks = missing(feature);
     return lacks == null
         ? null

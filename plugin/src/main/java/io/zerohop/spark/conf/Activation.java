@@ -9,6 +9,7 @@ import java.io.File;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -72,7 +73,7 @@ public final class Activation {
   }
 
   /** Returns what Zerohop cannot work with, and the way out of it; null if there is nothing. */
-  public static Message obstacle(final SparkConf conf) {
+  public static @Nullable Message obstacle(final SparkConf conf) {
     final Message lacks = SparkProbe.here().sentence(SparkFeature.SHUFFLE);
     if (lacks != null) {
       return lacks

@@ -7,6 +7,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.ShuffleManager;
 import org.apache.spark.shuffle.sort.SortShuffleManager;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -61,7 +62,7 @@ public final class ManagerChoice {
   }
 
   /** Returns the class name of this process's shuffle manager; null if Spark has made none yet. */
-  public static String inPlace() {
+  public static @Nullable String inPlace() {
     final SparkEnv env = SparkEnv.get();
     final ShuffleManager made = env == null ? null : env.shuffleManager();
     return made == null ? null : made.getClass().getName();
@@ -89,7 +90,7 @@ public final class ManagerChoice {
    *
    * @return the warning; null if there is nothing to say
    */
-  public static Message warnOfOther(final SparkConf conf, final String spark) {
+  public static @Nullable Message warnOfOther(final SparkConf conf, final String spark) {
     final Message why = ZerohopConf.of(conf).enabled() ? obstacle(conf, inPlace(), spark) : null;
     if (why != null) {
       why.warn(LOG);
@@ -100,9 +101,10 @@ public final class ManagerChoice {
   /**
    * Returns which other manager is in place, why, and what makes it Zerohop's; null if it is.
    *
-   * @param manager class name of the application's manager
+   * @param manager class name of the application's manager; absent if Spark has made none
    */
-  public static Message obstacle(final SparkConf conf, final String manager, final String spark) {
+  public static @Nullable Message obstacle(
+      final SparkConf conf, final @Nullable String manager, final String spark) {
     if (ZerohopConf.SHUFFLE_MANAGER.equals(manager)) {
       return null;
     }

@@ -8,6 +8,7 @@ import io.zerohop.spark.log.SparkCode;
 import java.util.List;
 import java.util.Optional;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Decides whether ports may be opened for executors of other nodes. UCX's protocol does not
@@ -31,7 +32,7 @@ public final class NetworkTrust {
    * @param settings the value of a key; null if it is not set
    * @throws IllegalArgumentException if a value is not valid; then no port may be opened either
    */
-  public static Message obstacle(final UnaryOperator<String> settings) {
+  public static @Nullable Message obstacle(final UnaryOperator<String> settings) {
     final Config conf = Config.read(settings);
     if (!conf.paths().contains(Path.UCX)) {
       return SparkCode.UCX_LEFT_OUT.says("spark.zerohop.paths does not have 'ucx'");

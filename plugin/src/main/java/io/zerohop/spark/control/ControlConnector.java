@@ -11,6 +11,7 @@ import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.nio.channels.UnresolvedAddressException;
 import java.time.Duration;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -24,6 +25,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientFactory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Connects within the caller's time limit. Spark's way to connect waits with limits of its own,
@@ -80,7 +82,7 @@ public final class ControlConnector implements AutoCloseable {
     try {
       return result.get(limit.toNanos(), TimeUnit.NANOSECONDS);
     } catch (final ExecutionException e) {
-      throw failure(peer, e.getCause());
+      throw failure(peer, Objects.requireNonNullElse(e.getCause(), e));
     } catch (final TimeoutException e) {
       throw abandon(
           attempt,
@@ -191,7 +193,7 @@ public final class ControlConnector implements AutoCloseable {
         cause);
   }
 
-  static ExchangeException closed(final String peer, final Throwable cause) {
+  static ExchangeException closed(final String peer, final @Nullable Throwable cause) {
     return new ExchangeException(
         Reason.CLOSED, "This executor's control channel is closed; wanted was " + peer, cause);
   }

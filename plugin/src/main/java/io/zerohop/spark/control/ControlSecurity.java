@@ -12,6 +12,7 @@ import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.sasl.SecretKeyHolder;
 import org.apache.spark.network.util.TransportConf;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The authentication and encryption of a control channel: its own key, derived from the
@@ -53,7 +54,7 @@ public final class ControlSecurity implements SecretKeyHolder {
   }
 
   @Override
-  public String getSecretKey(final String user) {
+  public @Nullable String getSecretKey(final String user) {
     return USER.equals(user) ? key : null;
   }
 

@@ -19,6 +19,7 @@ import java.util.concurrent.TimeUnit;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.protocol.Message;
 import org.apache.spark.network.util.TransportFrameDecoder;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -140,7 +141,7 @@ final class OpenChannels {
   }
 
   private TransportClient evictOldest(final String address) {
-    final TransportClient oldest = unproven.get(address).iterator().next();
+    final TransportClient oldest = unproven.getOrDefault(address, Set.of()).iterator().next();
     forget(oldest, address);
     turnedAway.add(oldest);
     return oldest;
@@ -195,7 +196,7 @@ final class OpenChannels {
   }
 
   /** The address of an unauthenticated peer that was not named before; else null. */
-  private synchronized String leave(final TransportClient client) {
+  private synchronized @Nullable String leave(final TransportClient client) {
     final String address = open.remove(client);
     if (address != null) {
       forget(client, address);

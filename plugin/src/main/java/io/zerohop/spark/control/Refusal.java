@@ -5,6 +5,7 @@ import io.zerohop.device.ZerohopException.Category;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A service's refusal under way. Spark sends the print of an exception, stack trace and all; this
@@ -33,7 +34,7 @@ final class Refusal extends RuntimeException {
   @Override
   @SuppressWarnings("OverrideThrowableToString") // Spark sends the print; see above.
   public String toString() {
-    return getMessage();
+    return String.valueOf(getMessage());
   }
 
   /**
@@ -42,7 +43,7 @@ final class Refusal extends RuntimeException {
    * @param failure what Spark made of its answer
    * @return null if that is no refusal
    */
-  static ZerohopException read(final Throwable failure) {
+  static @Nullable ZerohopException read(final Throwable failure) {
     final String text = failure.getMessage();
     if (text == null || !text.startsWith(MARK)) {
       return null;

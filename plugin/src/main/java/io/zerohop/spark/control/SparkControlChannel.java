@@ -37,6 +37,7 @@ import org.apache.spark.network.server.StreamManager;
 import org.apache.spark.network.server.TransportServer;
 import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.util.Utils;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -61,7 +62,7 @@ public final class SparkControlChannel implements ControlChannel {
    * Listens from now on.
    *
    * @param conf has the port, and how long a proof and an answer may take
-   * @param bindHost address to listen at; null for all of this host
+   * @param bindHost address to listen at; without one, all of this host
    * @param secret the application's, at least 16 bytes
    * @param service stays the caller's
    * @throws IllegalStateException if no port can be had; names the key
@@ -70,7 +71,7 @@ public final class SparkControlChannel implements ControlChannel {
       final SparkConf spark,
       final Config conf,
       final SecurityManager security,
-      final String bindHost,
+      final @Nullable String bindHost,
       final byte[] secret,
       final ControlService service) {
     this(spark, conf, security, bindHost, secret, service, ControlLimits.DEFAULT);
@@ -80,7 +81,7 @@ public final class SparkControlChannel implements ControlChannel {
       final SparkConf spark,
       final Config conf,
       final SecurityManager security,
-      final String bindHost,
+      final @Nullable String bindHost,
       final byte[] secret,
       final ControlService service,
       final ControlLimits limits) {
@@ -110,7 +111,7 @@ public final class SparkControlChannel implements ControlChannel {
   }
 
   private TransportServer listen(
-      final String host,
+      final @Nullable String host,
       final int first,
       final TransportConf transport,
       final ControlSecurity keys) {
@@ -383,7 +384,7 @@ public final class SparkControlChannel implements ControlChannel {
                   .remedy("if it is only slow, raise spark.zerohop.device.timeout")));
     }
 
-    private ExchangeException closed(final Throwable cause) {
+    private ExchangeException closed(final @Nullable Throwable cause) {
       return new ExchangeException(
           Reason.CLOSED, "The control connection to " + peer + " ended", cause);
     }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
@@ -49,7 +50,7 @@ public final class DoctorCommand implements Callable<Integer> {
       names = "--properties-file",
       paramLabel = "FILE",
       description = "Settings of the application, such as spark-defaults.conf.")
-  private Path propertiesFile;
+  private @Nullable Path propertiesFile;
 
   @Option(
       names = Launcher.SPARK_HOME_OPTION,
@@ -57,7 +58,7 @@ public final class DoctorCommand implements Callable<Integer> {
       description =
           "An installation of Spark, by whose classes settings and sizes are judged. Its jars are"
               + " loaded, by root only if nobody else can change them.")
-  private Path sparkHome; // Read by Launcher, before this class is loaded.
+  private @Nullable Path sparkHome; // Read by Launcher, before this class is loaded.
 
   @Override
   public Integer call() throws IOException {

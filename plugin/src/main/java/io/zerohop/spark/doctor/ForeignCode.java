@@ -8,8 +8,10 @@ import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which other jars the doctor may load. Root may load only what nobody else can change:
@@ -50,7 +52,7 @@ public final class ForeignCode {
   }
 
   /** Returns why a jar may not be loaded; null if it may be. */
-  String refusal(final Path jar) {
+  @Nullable String refusal(final Path jar) {
     if (user != ROOT) {
       return null;
     }
@@ -61,7 +63,7 @@ public final class ForeignCode {
   }
 
   /** Returns why the jars of an installation of Spark may not be loaded; null if they may be. */
-  String refusalOfSpark(final Path home) {
+  @Nullable String refusalOfSpark(final Path home) {
     final Path folder = home.resolve(FOLDER_OF_JARS);
     if (user != ROOT || !Files.isDirectory(folder)) {
       return null;
@@ -78,7 +80,7 @@ public final class ForeignCode {
   }
 
   /** Returns what on the way to a file others than its user can change; null if nothing. */
-  public String changeable(final Path file) {
+  public @Nullable String changeable(final Path file) {
     links = 0;
     try {
       return changeable(Path.of("/"), parts(file.toAbsolutePath()));
@@ -93,7 +95,8 @@ public final class ForeignCode {
     return parts;
   }
 
-  private String changeable(final Path from, final Deque<String> parts) throws IOException {
+  private @Nullable String changeable(final Path from, final Deque<String> parts)
+      throws IOException {
     Path at = from;
     String found = look(at);
     while (found == null && !parts.isEmpty()) {
@@ -122,14 +125,14 @@ public final class ForeignCode {
   }
 
   /** Returns who else can change one file, folder or link; null if nobody can. */
-  private String look(final Path path) throws IOException {
+  private @Nullable String look(final Path path) throws IOException {
     if (safe.contains(path)) {
       return null;
     }
     final Map<String, Object> known =
         Files.readAttributes(path, "unix:uid,mode", LinkOption.NOFOLLOW_LINKS);
-    final int owner = (int) known.get("uid");
-    final int mode = (int) known.get("mode");
+    final int owner = (int) Objects.requireNonNull(known.get("uid"));
+    final int mode = (int) Objects.requireNonNull(known.get("mode"));
     if (owner != ROOT && owner != user) {
       return path + " belongs to user " + Integer.toUnsignedString(owner);
     }

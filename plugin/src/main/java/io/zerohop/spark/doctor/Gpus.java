@@ -7,15 +7,16 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
+import org.jspecify.annotations.Nullable;
 
 /** The GPUs that this process can use, as executors do. */
 interface Gpus {
 
   /** Returns why none can be used; null if one can. */
-  Message absence();
+  @Nullable Message absence();
 
   /** Returns why the jar has no kernels; null if it has. */
-  Message missingKernels();
+  @Nullable Message missingKernels();
 
   int count();
 
@@ -49,12 +50,12 @@ interface Gpus {
   /** Implementation with CUDA's driver and NVML. */
   final class Cuda implements Gpus {
     @Override
-    public Message absence() {
+    public @Nullable Message absence() {
       return CudaDriver.absence();
     }
 
     @Override
-    public Message missingKernels() {
+    public @Nullable Message missingKernels() {
       return CudaDevice.missingKernels();
     }
 

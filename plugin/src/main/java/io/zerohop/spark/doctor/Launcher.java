@@ -17,6 +17,7 @@ import java.util.Map;
 import java.util.jar.JarEntry;
 import java.util.jar.JarInputStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Starts the jar's commands. Zerohop's classes log by an interface that Spark brings. Where Spark
@@ -85,7 +86,7 @@ public final class Launcher {
    * names none, or one that may not be loaded. Code that an environment variable names is not
    * loaded.
    */
-  private static Path sparkHome(final String[] arguments) {
+  private static @Nullable Path sparkHome(final String[] arguments) {
     String home = "";
     for (int i = 0; i < arguments.length; i++) {
       if (arguments[i].startsWith(SPARK_HOME_OPTION + "=")) {
@@ -130,9 +131,9 @@ public final class Launcher {
     /**
      * A loader, for the caller to close.
      *
-     * @param sparkHome null, or without jars, if there is no Spark
+     * @param sparkHome absent, or without jars, if there is no Spark
      */
-    static AloneLoader of(final Path sparkHome) throws IOException {
+    static AloneLoader of(final @Nullable Path sparkHome) throws IOException {
       final List<URL> jars = new ArrayList<>();
       jars.add(AloneLoader.class.getProtectionDomain().getCodeSource().getLocation());
       final Path folder = sparkHome == null ? null : sparkHome.resolve("jars");

@@ -34,6 +34,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.UnaryOperator;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /** All checks of the machine that this process runs on, in the order of the report. */
 public final class Machine {
@@ -42,10 +43,13 @@ public final class Machine {
   private static final Duration MEASURING = Duration.ofMinutes(2);
 
   private final Wanted wanted;
-  private final String host;
+
+  /** Absent where others know this process by the host's own address. */
+  private final @Nullable String host;
+
   private final Gpus gpus = new Gpus.Cuda();
 
-  private Machine(final Wanted wanted, final String host) {
+  private Machine(final Wanted wanted, final @Nullable String host) {
     this.wanted = wanted;
     this.host = host;
   }
@@ -54,13 +58,13 @@ public final class Machine {
    * Examines it.
    *
    * @param settings what the machine is asked for
-   * @param host by which others know this process; null for this host's own address
+   * @param host by which others know this process; without one, this host's own address
    * @param measures whether to measure rates, too
    */
   public static void examine(
       final Examination examination,
       final Settings settings,
-      final String host,
+      final @Nullable String host,
       final boolean measures) {
     new Machine(wanted(examination, settings), host).examine(examination, measures);
   }
@@ -71,7 +75,10 @@ public final class Machine {
       return Wanted.of(settings);
     } catch (final IllegalArgumentException e) {
       final Finding invalid =
-          Finding.fail(Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
+          Finding.fail(
+              Item.MANAGER,
+              String.valueOf(e.getMessage()),
+              "see docs/configuration.md for the values");
       examination.run(Item.MANAGER, SHORT, notes -> notes.add(invalid));
       return Wanted.of(Settings.of(Map.of()));
     }
@@ -107,12 +114,12 @@ public final class Machine {
   }
 
   /** Why UCX is not started, with what allows it; null if it may be. */
-  private Finding noUcx() {
-    if (!wanted.ucx()) {
+  private @Nullable Finding noUcx() {
+    final Message noPort = wanted.noPort();
+    if (noPort != null) {
       return Finding.skip(
           Item.JUCX,
-          Message.of("not tried, since UCX opens a port that anybody may use")
-              .because(wanted.noPort()));
+          Message.of("not tried, since UCX opens a port that anybody may use").because(noPort));
     }
     final String key = "spark.zerohop.ucx.jucx";
     if (wanted.jucxOfFile()) {
@@ -161,7 +168,7 @@ public final class Machine {
   /**
    * As executors take them: those of this process's own address, or all where no interface has it.
    */
-  private NetworkDevices devices() {
+  private @Nullable NetworkDevices devices() {
     try {
       return NetworkDevices.of(host == null ? ownAddress() : host, null).orElse(null);
     } catch (final IOException e) {
@@ -185,7 +192,7 @@ public final class Machine {
         .getHostAddress();
   }
 
-  private void ucx(final Notes notes, final Finding noUcx) {
+  private void ucx(final Notes notes, final @Nullable Finding noUcx) {
     new UcxCheck(
             UcxLoader::look,
             UcxCheck::loadedVersion,
@@ -224,12 +231,14 @@ public final class Machine {
 
     private final int first;
     private final int retries;
-    private final Message noPort;
+
+    /** Why executors open none, if so. */
+    private final @Nullable Message noPort;
 
     /**
      * @param settings the value of a key; null if it is not set
      */
-    PortCheck(final UnaryOperator<String> settings) {
+    PortCheck(final UnaryOperator<@Nullable String> settings) {
       first = Config.read(settings).port();
       final String set = settings.apply("spark.port.maxRetries");
       retries = Integer.parseInt(set == null ? DEFAULT_RETRIES : set.trim());
@@ -275,12 +284,12 @@ public final class Machine {
     /** Enough to be more than one region. */
     private static final int BYTES = 4 << 20;
 
-    private final Path base;
+    private final @Nullable Path base;
 
     /**
-     * @param wanted null for the default
+     * @param wanted without one, the default
      */
-    SocketCheck(final Path wanted) {
+    SocketCheck(final @Nullable Path wanted) {
       base = wanted;
     }
 

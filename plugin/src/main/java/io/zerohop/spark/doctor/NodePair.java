@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Two shuffle nodes in this process; one holds a map output. Sockets, proofs, leases and mappings
@@ -46,11 +47,11 @@ final class NodePair implements AutoCloseable {
   /**
    * Starts them and writes.
    *
-   * @param base folder of the sockets; null for the default
+   * @param base folder of the sockets; without one, the default
    * @param bytes of the map output, in whole MiB
    * @throws ZerohopException (FALLBACK) if a node does not start; nothing stays behind
    */
-  NodePair(final java.nio.file.Path base, final int bytes) {
+  NodePair(final java.nio.file.@Nullable Path base, final int bytes) {
     final byte[] secret = newSecret();
     partitions = bytes / BLOCK_BYTES;
     owner = ShuffleNode.start(setup(base, "owner", secret, bytes));
@@ -75,10 +76,17 @@ final class NodePair implements AutoCloseable {
 
   /** Limits are short, since both nodes are here. */
   private static ShuffleNode.Setup setup(
-      final java.nio.file.Path base, final String name, final byte[] secret, final long bytes) {
-    return new ShuffleNode.Setup(Config.defaults(), APPLICATION, name, secret)
+      final java.nio.file.@Nullable Path base,
+      final String name,
+      final byte[] secret,
+      final long bytes) {
+    final ShuffleNode.Setup setup =
+        new ShuffleNode.Setup(Config.defaults(), APPLICATION, name, secret);
+    if (base != null) {
+      setup.set("socket.dir", base);
+    }
+    return setup
         .stagedTimeout(LIMIT)
-        .set("socket.dir", base)
         .set("pool.size", bytes + POOL_SLACK)
         .set("segment.size", SEGMENT_BYTES)
         .set("segment.idle", Duration.ZERO)

@@ -33,6 +33,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Measures the rate of each path on this machine. What is expected is what a machine with nothing
@@ -214,17 +215,20 @@ final class RateCheck {
 
     /** A thread that writes all bytes, or ends when the socket does. */
     private static final class Writing implements AutoCloseable {
-      private Thread thread;
+      /** Absent before the start. */
+      private @Nullable Thread thread;
 
       void start(final Socket socket) {
-        thread = Threads.daemon(() -> write(socket), "doctor-tcp");
-        thread.start();
+        final Thread writer = Threads.daemon(() -> write(socket), "doctor-tcp");
+        thread = writer;
+        writer.start();
       }
 
       @Override
       public void close() {
-        if (thread != null) {
-          Deadline.in(Duration.ofMillis(LIMIT_MILLIS)).await(() -> !thread.isAlive(), thread::join);
+        final Thread writer = thread;
+        if (writer != null) {
+          Deadline.in(Duration.ofMillis(LIMIT_MILLIS)).await(() -> !writer.isAlive(), writer::join);
         }
       }
     }

@@ -10,6 +10,7 @@ import java.util.Properties;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An application's configuration as its user gives it, without Spark: {@code --properties-file}
@@ -34,11 +35,12 @@ public final class Settings {
   /**
    * Reads what a command line names.
    *
-   * @param file as {@code spark-submit} takes it; null if there is none
+   * @param file as {@code spark-submit} takes it
    * @param conf overrides it
    * @throws IOException if the file cannot be read
    */
-  static Settings read(final Path file, final Map<String, String> conf) throws IOException {
+  static Settings read(final @Nullable Path file, final Map<String, String> conf)
+      throws IOException {
     final Map<String, String> values = new TreeMap<>();
     if (file != null) {
       final Properties properties = new Properties();
@@ -54,7 +56,7 @@ public final class Settings {
   }
 
   /** The value of a key; null if it is not set. */
-  String get(final String key) {
+  @Nullable String get(final String key) {
     return values.get(key);
   }
 

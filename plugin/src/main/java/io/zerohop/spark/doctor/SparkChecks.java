@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 
 /** The checks that need Spark's classes. Nothing refers to this class where they are not there. */
 final class SparkChecks {
@@ -65,7 +66,7 @@ final class SparkChecks {
   }
 
   private static SparkCheck check(
-      final SparkConf conf, final String manager, final Preflight seen) {
+      final SparkConf conf, final @Nullable String manager, final Preflight seen) {
     final boolean local = conf.get("spark.master", "").matches("local(\\[.*\\])?");
     final String heap = local ? "spark.driver.memory" : "spark.executor.memory";
     return new SparkCheck(conf, manager, version(), seen, conf.getSizeAsBytes(heap, "1g"));
@@ -199,21 +200,21 @@ final class SparkChecks {
     private static final long MIB = 1L << 20;
 
     private final SparkConf conf;
-    private final String running;
+    private final @Nullable String running;
     private final String spark;
     private final Preflight seen;
     private final long heapBytes;
 
     /**
      * @param conf not changed
-     * @param running class name of the application's shuffle manager; null before it starts
+     * @param running class name of the application's shuffle manager; absent before it starts
      * @param spark Spark's version
      * @param seen what the driver finds out of the jars
      * @param heapBytes most heap of an executor
      */
     SparkCheck(
         final SparkConf conf,
-        final String running,
+        final @Nullable String running,
         final String spark,
         final Preflight seen,
         final long heapBytes) {
@@ -311,7 +312,9 @@ final class SparkChecks {
         enabled = ZerohopConf.of(conf).enabled();
       } catch (final IllegalArgumentException e) {
         return Finding.fail(
-            Item.MANAGER, e.getMessage(), "see docs/configuration.md for the values");
+            Item.MANAGER,
+            String.valueOf(e.getMessage()),
+            "see docs/configuration.md for the values");
       }
       if (!enabled) {
         return Finding.warn(

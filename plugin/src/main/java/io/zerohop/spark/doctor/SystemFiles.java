@@ -76,8 +76,8 @@ public record SystemFiles(Path root) {
       folder = top;
     }
     long least = Long.MAX_VALUE;
-    for (; folder.startsWith(top); folder = folder.getParent()) {
-      final String at = root.relativize(folder).toString();
+    for (Path each = folder; each != null && each.startsWith(top); each = each.getParent()) {
+      final String at = root.relativize(each).toString();
       final OptionalLong limit = first(at + "/pids.max");
       if (limit.isPresent()) {
         least = Math.min(least, limit.getAsLong() - first(at + "/pids.current").orElse(0));

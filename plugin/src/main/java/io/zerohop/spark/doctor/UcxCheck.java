@@ -12,6 +12,7 @@ import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import java.util.function.IntSupplier;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Checks UCX. If executors would open a port for it, it is also started as they start it, tried,
@@ -35,10 +36,10 @@ final class UcxCheck implements Check {
    * The extent to which UCX is tried.
    *
    * @param starter starts it
-   * @param obstacle why it may not be started; null if it may be
+   * @param obstacle why it may not be started
    * @param wanted whether executors would use it
    */
-  record Trial(UcxStarter starter, Finding obstacle, boolean wanted) {}
+  record Trial(UcxStarter starter, @Nullable Finding obstacle, boolean wanted) {}
 
   /**
    * @param library looks at libucx and opens nothing
@@ -64,7 +65,8 @@ final class UcxCheck implements Check {
 
   @Override
   public void run(final Notes notes) {
-    if (trial.obstacle() == null) {
+    final Finding obstacle = trial.obstacle();
+    if (obstacle == null) {
       start(notes);
       return;
     }
@@ -73,7 +75,7 @@ final class UcxCheck implements Check {
     } catch (final UcxException e) {
       notes.add(missing(e));
     }
-    notes.add(trial.obstacle());
+    notes.add(obstacle);
   }
 
   private Finding missing(final UcxException e) {

@@ -4,17 +4,18 @@ import io.zerohop.device.Message;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.conf.NetworkTrust;
 import java.util.Arrays;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The requirements of the settings on the machine, as far as they are needed without Spark on the
  * class path. Immutable.
  *
  * @param conf Zerohop's own keys
- * @param noPort why no port may be opened for other nodes; null if one may be
+ * @param noPort why no port may be opened for other nodes, if so
  * @param jucxOfFile whether a file alone names the jucx jar, so that it is not loaded
  * @param rapids whether RAPIDS' plugin is configured
  */
-record Wanted(Config conf, Message noPort, boolean jucxOfFile, boolean rapids) {
+record Wanted(Config conf, @Nullable Message noPort, boolean jucxOfFile, boolean rapids) {
   private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**

@@ -16,6 +16,7 @@ import org.apache.spark.scheduler.SparkListenerEvent;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.collection.Iterator;
 
@@ -90,7 +91,7 @@ final class FinishedShuffles extends SparkListener {
   }
 
   /** The execution at the root; null if the job is in none. */
-  private static Long queryOf(final Properties job) {
+  private static @Nullable Long queryOf(final @Nullable Properties job) {
     final String query = job == null ? null : job.getProperty(ROOT, job.getProperty(EXECUTION));
     return query == null ? null : Long.valueOf(query);
   }
@@ -98,9 +99,9 @@ final class FinishedShuffles extends SparkListener {
   /**
    * A job begins.
    *
-   * @param query its query; null if it is in none
+   * @param query its query, if it is in one
    */
-  synchronized void use(final Long query, final Set<Integer> shuffles) {
+  synchronized void use(final @Nullable Long query, final Set<Integer> shuffles) {
     ends.keySet().removeAll(shuffles);
     if (query != null && !shuffles.isEmpty()) {
       running.computeIfAbsent(query, id -> new HashSet<>()).addAll(shuffles);

@@ -17,6 +17,7 @@ import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.util.RpcUtils;
+import org.jspecify.annotations.Nullable;
 import scala.Function1;
 import scala.PartialFunction;
 import scala.reflect.ClassTag$;
@@ -92,7 +93,7 @@ public final class LiveShuffles implements RpcEndpoint {
       }
 
       @Override
-      public <A, B> B applyOrElse(final A message, final Function1<A, B> otherwise) {
+      public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
         if (message instanceof int[] asked) {
           // The tracker, not our own list: Spark may compute a shuffle again that it cleaned up.
           context.reply(

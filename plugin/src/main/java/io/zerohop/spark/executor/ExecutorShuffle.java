@@ -10,6 +10,7 @@ import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
+import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -40,6 +41,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
 import java.util.function.UnaryOperator;
@@ -49,6 +51,7 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.util.TaskCompletionListener;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -69,19 +72,19 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   private final SparkEnv env;
   private final Config conf;
-  private final ShuffleNode node;
+  private final @Nullable ShuffleNode node;
   private final TableStore tables;
   private final PagePool pages;
   private final Runnable unshareMemory;
 
-  /** Null if the node's does it. */
-  private final Housekeeping ownHousekeeping;
+  /** Absent if the node's does it. */
+  private final @Nullable Housekeeping ownHousekeeping;
 
-  /** Null if there is no thread to ask the driver. */
-  private final OrphanedShuffles orphans;
+  /** Absent if there is no thread to ask the driver. */
+  private final @Nullable OrphanedShuffles orphans;
 
-  /** Null where nobody takes reports. */
-  private final ReportSender sender;
+  /** Absent where nobody takes reports. */
+  private final @Nullable ReportSender sender;
 
   private final ReportCounters reports;
 
@@ -97,7 +100,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       final SparkEnv env,
       final SparkConf spark,
       final Config conf,
-      final ShuffleNode node,
+      final @Nullable ShuffleNode node,
       final StagedReads staged,
       final ReportCounters reports,
       final ZerohopBlockResolver resolver,
@@ -133,15 +136,15 @@ public final class ExecutorShuffle implements AutoCloseable {
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
-  private static ReportSender newSender(
+  private static @Nullable ReportSender newSender(
       final SparkEnv env,
       final SparkConf spark,
       final Config conf,
-      final ShuffleNode node,
+      final @Nullable ShuffleNode node,
       final MapOutputFiles files,
       final ReportCounters reports,
       final Supplier<List<Advice>> doctor,
-      final Housekeeping housekeeping) {
+      final @Nullable Housekeeping housekeeping) {
     return conf.uiInterval().isZero() || housekeeping == null
         ? null
         : new ReportSender(
@@ -155,8 +158,8 @@ public final class ExecutorShuffle implements AutoCloseable {
             housekeeping);
   }
 
-  /** An executor without shared memory has one of its own; null if there is no thread for it. */
-  private static Housekeeping newHousekeeping(final SparkEnv env) {
+  /** An executor without shared memory has one of its own, if there is a thread for it. */
+  private static @Nullable Housekeeping newHousekeeping(final SparkEnv env) {
     try {
       return new Housekeeping(Clock.system());
     } catch (final ZerohopException e) {
@@ -171,14 +174,14 @@ public final class ExecutorShuffle implements AutoCloseable {
     }
   }
 
-  private static OrphanedShuffles askForOrphans(
+  private static @Nullable OrphanedShuffles askForOrphans(
       final SparkEnv env,
       final SparkConf spark,
       final Config conf,
-      final ShuffleNode node,
+      final @Nullable ShuffleNode node,
       final MapOutputFiles files,
       final IntConsumer drop,
-      final Housekeeping housekeeping) {
+      final @Nullable Housekeeping housekeeping) {
     if (housekeeping == null) {
       return null;
     }
@@ -251,7 +254,8 @@ public final class ExecutorShuffle implements AutoCloseable {
         env, conf, keys, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
   }
 
-  private static BlockManagerId locationOf(final BlockManagerId own, final ShuffleNode node) {
+  private static BlockManagerId locationOf(
+      final BlockManagerId own, final @Nullable ShuffleNode node) {
     return node == null
         ? own
         : BlockManagerId.apply(
@@ -259,7 +263,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /** Begins a map output of rows, in host memory but for tests; null if there is none. */
-  public MapOutputWriter newRowsOutput(
+  public @Nullable MapOutputWriter newRowsOutput(
       final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
     if (node == null) {
       return null;
@@ -271,7 +275,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /** This executor's blocks in memory, or null if it has none. */
-  public ShuffleNode node() {
+  public @Nullable ShuffleNode node() {
     return node;
   }
 
@@ -312,15 +316,16 @@ public final class ExecutorShuffle implements AutoCloseable {
    * whatever the task closes at its end is registered, which then closes first.
    */
   public void reportAtEndOf(final TaskContext task) {
-    if (sender != null && reported.add(task.taskAttemptId())) {
-      sender.taskBegins();
-      task.addTaskCompletionListener((TaskCompletionListener) this::taskEnded);
+    final ReportSender to = sender;
+    if (to != null && reported.add(task.taskAttemptId())) {
+      to.taskBegins();
+      task.addTaskCompletionListener((TaskCompletionListener) ended -> taskEnded(ended, to));
     }
   }
 
-  private void taskEnded(final TaskContext task) {
+  private void taskEnded(final TaskContext task, final ReportSender to) {
     reported.remove(task.taskAttemptId());
-    sender.taskEnded();
+    to.taskEnded();
   }
 
   public FallbackTransport transport() {
@@ -339,21 +344,19 @@ public final class ExecutorShuffle implements AutoCloseable {
       LOG.debug("Closing while the process exits");
     }
     env.metricsSystem().removeSource(metrics);
-    close(
-        () ->
-            LateClose.of(
-                "the shared memory of executor " + env.executorId(), node, Clock.system()));
+    final String what = "the shared memory of executor " + env.executorId();
+    close(held -> LateClose.of(what, held, Clock.system()));
   }
 
   /** No task ends any more, and the memory goes with the process. */
   private void closeAtExit() {
-    close(() -> node.close());
+    close(ShuffleNode::close);
   }
 
   /**
    * @param memory closes the node, if there is one
    */
-  private void close(final Runnable memory) {
+  private void close(final Consumer<ShuffleNode> memory) {
     try {
       if (orphans != null) {
         orphans.close();
@@ -367,7 +370,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       transport.close();
       unshareMemory.run();
       if (node != null) {
-        memory.run();
+        memory.accept(node);
       }
     } catch (final RuntimeException e) {
       SparkCode.CLOSE_FAILED
@@ -387,20 +390,20 @@ public final class ExecutorShuffle implements AutoCloseable {
     /**
      * Returns the present state.
      *
-     * @param node holds blocks in memory; null if none does
+     * @param node holds blocks in memory, if one does
      * @param files holds the others
      */
-    static Memory of(final ShuffleNode node, final MapOutputFiles files) {
+    static Memory of(final @Nullable ShuffleNode node, final MapOutputFiles files) {
       if (node == null) {
         return new Memory(0, 0, 0, 0, files.bytes(), 0, 0, 0);
       }
       final NodeStats stats = node.stats();
-      final boolean gpu = stats.device() != null;
+      final PoolStats gpu = stats.device();
       return new Memory(
           stats.host().usedBytes(),
           stats.host().limitBytes(),
-          gpu ? stats.device().usedBytes() : 0,
-          gpu ? stats.device().limitBytes() : 0,
+          gpu == null ? 0 : gpu.usedBytes(),
+          gpu == null ? 0 : gpu.limitBytes(),
           files.bytes(),
           stats.evictions().overflowedBytes(),
           stats.evictions().toHost().bytes(),

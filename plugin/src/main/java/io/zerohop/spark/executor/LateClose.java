@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -69,7 +70,7 @@ final class LateClose {
   }
 
   /** Null if it needs no further try. */
-  private IllegalStateException tryOnce() {
+  private @Nullable IllegalStateException tryOnce() {
     try {
       resource.close();
       return null;

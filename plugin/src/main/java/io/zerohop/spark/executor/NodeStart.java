@@ -22,6 +22,7 @@ import java.time.Duration;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -70,10 +71,11 @@ final class NodeStart {
   }
 
   /** Starts it; null if this executor cannot hold blocks in memory. */
-  ShuffleNode start() {
-    if (pool.warning() != null) {
-      pool.warning().warn(LOG);
-      reports.advise(Advice.of("sizes", "warn", pool.warning()));
+  @Nullable ShuffleNode start() {
+    final Message warning = pool.warning();
+    if (warning != null) {
+      warning.warn(LOG);
+      reports.advise(Advice.of("sizes", "warn", warning));
     }
     if (wantsGpu()) {
       try {
@@ -149,7 +151,7 @@ final class NodeStart {
     }
   }
 
-  private ShuffleNode start(final ShuffleNode.Setup setup, final CudaDevice device) {
+  private ShuffleNode start(final ShuffleNode.Setup setup, final @Nullable CudaDevice device) {
     final ShuffleNode node = ShuffleNode.start(setup, device);
     LOG.info(
         "Zerohop: executor {} holds shuffle blocks in up to {} MiB of shared memory",

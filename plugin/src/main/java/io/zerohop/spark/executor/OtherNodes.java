@@ -26,6 +26,7 @@ import java.net.NetworkInterface;
 import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -50,7 +51,7 @@ public final class OtherNodes {
   /**
    * Gives a node what it needs for that; says once why it gets nothing.
    *
-   * @param gpu PCI address of this executor's GPU; null if it has none
+   * @param gpu PCI address of this executor's GPU, if it has one
    */
   static void configure(
       final ShuffleNode.Setup setup,
@@ -58,7 +59,7 @@ public final class OtherNodes {
       final SparkConf spark,
       final Config conf,
       final byte[] secret,
-      final String gpu) {
+      final @Nullable String gpu) {
     final Message obstacle = obstacle(spark);
     if (obstacle != null) {
       LOG.info("Zerohop: blocks of other nodes are not read by UCX: {}", obstacle);
@@ -76,7 +77,7 @@ public final class OtherNodes {
    * Returns what lets a node send its blocks, and have others' sent, over Spark's own connections.
    * Null, with the reason in the log, if the user wants blocks encrypted and these are not.
    */
-  static CarrierStarter carrier(
+  static @Nullable CarrierStarter carrier(
       final SparkEnv env, final SparkConf spark, final Config conf, final Uploads uploads) {
     if (DRIVER.equals(env.executorId())) {
       return null; // It has no other executors.
@@ -90,7 +91,7 @@ public final class OtherNodes {
   }
 
   private static void describe(
-      final NetworkDevices devices, final String executorId, final String host) {
+      final @Nullable NetworkDevices devices, final String executorId, final String host) {
     if (devices == null && !NetworkDevices.areChosen()) {
       SparkCode.UCX_ON_ALL_INTERFACES
           .says("UCX listens on all interfaces of this host")
@@ -108,13 +109,13 @@ public final class OtherNodes {
   }
 
   /** Returns why no port is opened for other nodes; null if one may be. */
-  public static Message obstacle(final SparkConf conf) {
+  public static @Nullable Message obstacle(final SparkConf conf) {
     final Message lacks = SparkProbe.here().sentence(SparkFeature.UCX);
     return lacks == null ? NetworkTrust.obstacle(key -> conf.get(key, null)) : lacks;
   }
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
-  public static Message sendObstacle(final SparkConf conf) {
+  public static @Nullable Message sendObstacle(final SparkConf conf) {
     if (!ZerohopConf.of(conf).paths().contains(Path.SENT)) {
       return Message.of("spark.zerohop.paths does not have 'sent'");
     }
@@ -138,7 +139,7 @@ public final class OtherNodes {
   }
 
   /** The host that map statuses carry, if it is this one's own address; else null, for all. */
-  private static String ownAddress(final String host) {
+  private static @Nullable String ownAddress(final String host) {
     try {
       final InetAddress address = InetAddress.getByName(host);
       return NetworkInterface.getByInetAddress(address) == null ? null : host;

@@ -14,6 +14,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The single shuffle instance of a process, created when a task first needs it. It is made by a
@@ -51,12 +52,12 @@ public final class Startup<T> {
   @GuardedBy("this")
   private State state = State.IDLE;
 
-  /** The last start; null if there was none. */
+  /** The last start, once there was one. */
   @GuardedBy("this")
-  private FutureTask<T> start;
+  private @Nullable FutureTask<T> start;
 
-  /** Not null from {@link State#MADE} on; kept when that is stopped, for tasks that still run. */
-  private volatile T made;
+  /** Present from {@link State#MADE} on; kept when that is stopped, for tasks that still run. */
+  private volatile @Nullable T made;
 
   /**
    * @param thread name of the thread that makes it
@@ -70,7 +71,7 @@ public final class Startup<T> {
   }
 
   /** Returns the instance; null if there is none, or none yet. */
-  public T made() {
+  public @Nullable T made() {
     return made;
   }
 
@@ -94,7 +95,7 @@ public final class Startup<T> {
       if (state == State.STOPPED) {
         throw gone();
       }
-      if (state != State.IDLE) {
+      if (start != null && state != State.IDLE) {
         return start;
       }
       next = new FutureTask<>(() -> make(maker));
@@ -175,7 +176,8 @@ public final class Startup<T> {
       if (e.getCause() instanceof Error error) {
         throw error;
       }
-      throw (RuntimeException) e.getCause(); // A supplier throws nothing else.
+      // A supplier throws nothing else.
+      throw e.getCause() instanceof RuntimeException cause ? cause : new IllegalStateException(e);
     }
   }
 

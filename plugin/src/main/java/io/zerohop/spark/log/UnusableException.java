@@ -1,6 +1,7 @@
 package io.zerohop.spark.log;
 
 import io.zerohop.device.Message;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Thrown if a required setting, jar, or release of Spark or RAPIDS cannot be used. Nothing is tried
@@ -15,7 +16,7 @@ public final class UnusableException extends IllegalStateException implements Me
     this(message, null);
   }
 
-  public UnusableException(final Message message, final Throwable cause) {
+  public UnusableException(final Message message, final @Nullable Throwable cause) {
     super(message.text(), cause);
     this.message = message;
   }

@@ -13,6 +13,7 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Computes the memory for shuffle blocks in an executor if the user did not set it; docs/memory.md
@@ -61,10 +62,9 @@ public final class PoolSizing {
    *
    * @param bytes its size
    * @param isSet whether the user has set it
-   * @param warning of a default that is small, or of a set size that is more than there is; null if
-   *     there is nothing to say
+   * @param warning of a default that is small, or of a set size that is more than there is
    */
-  public record Plan(long bytes, boolean isSet, Message warning) {}
+  public record Plan(long bytes, boolean isSet, @Nullable Message warning) {}
 
   /**
    * Returns the plan of an executor on this machine.
@@ -113,7 +113,7 @@ public final class PoolSizing {
   }
 
   /** Warns of a small pool; null if it is not. */
-  Message shortage() {
+  @Nullable Message shortage() {
     if (bytes() >= SMALL_BYTES) {
       return null;
     }
@@ -137,7 +137,7 @@ public final class PoolSizing {
    * Warns of a size that was set and gets an executor killed; null if it does not, or nobody
    * watches.
    */
-  Message excess(final long setBytes) {
+  @Nullable Message excess(final long setBytes) {
     final boolean isWatched = host.isLimited() || placement.hasContainers();
     if (!isWatched || setBytes <= roomBytes) {
       return null;

@@ -10,9 +10,11 @@ import java.io.Serializable;
 import java.io.UncheckedIOException;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.LongAccumulator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Named accumulators that show on the Stages page which paths a shuffle's bytes took. Made on the
@@ -34,8 +36,8 @@ public final class PathAccumulators implements Serializable {
   /** The driver's own; Spark itself refers to them weakly only. */
   private final transient Map<Path, LongAccumulator> originals = new EnumMap<>(Path.class);
 
-  /** Those that this task has made so far. */
-  private transient Map<Path, LongAccumulator> made;
+  /** Those that this task has made so far, if any. */
+  private transient @Nullable Map<Path, LongAccumulator> made;
 
   private PathAccumulators() {}
 
@@ -59,7 +61,8 @@ public final class PathAccumulators implements Serializable {
     if (made == null) {
       made = new EnumMap<>(Path.class);
     }
-    made.computeIfAbsent(path, one -> unpack(packed.get(one), task)).add(byteCount);
+    made.computeIfAbsent(path, one -> unpack(Objects.requireNonNull(packed.get(one)), task))
+        .add(byteCount);
   }
 
   private static byte[] pack(final LongAccumulator accumulator) {

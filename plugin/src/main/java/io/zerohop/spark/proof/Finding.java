@@ -1,12 +1,13 @@
 package io.zerohop.spark.proof;
 
 import io.zerohop.spark.proof.Proof.MemoryKind;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One line of a proof. Immutable.
  *
  * @param check what was checked, by its name
- * @param memory whose bytes were read; null where that does not matter
+ * @param memory whose bytes were read; absent where that does not matter
  * @param owner name of the host that owned them; empty where that does not matter
  * @param what what was done, in words
  * @param bytes of each get; 0 where that does not matter
@@ -16,7 +17,7 @@ import io.zerohop.spark.proof.Proof.MemoryKind;
  */
 record Finding(
     Check check,
-    MemoryKind memory,
+    @Nullable MemoryKind memory,
     String owner,
     String what,
     long bytes,
@@ -85,7 +86,7 @@ record Finding(
   /** Of a check that measures nothing. */
   static Finding of(
       final Check check,
-      final MemoryKind memory,
+      final @Nullable MemoryKind memory,
       final String owner,
       final String what,
       final Result result,

@@ -26,6 +26,7 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A process that owns memory or reads it, with UCX as executors start it. It holds no secrets,
@@ -56,13 +57,20 @@ final class GetWorker {
   private static final HexFormat HEX = HexFormat.of();
 
   private final Clock clock = Clock.system();
-  private Device device;
-  private Tier kind;
-  private UcxEngine engine;
+
+  // From "open" on.
+  private @Nullable Device device;
+  private Tier kind = Tier.HOST;
+  private @Nullable UcxEngine engine;
   private String description = "";
-  private PatternMemory memory;
-  private UcxMemory registered;
-  private UcxEndpoint endpoint;
+
+  // From "memory" on.
+  private @Nullable PatternMemory memory;
+  private @Nullable UcxMemory registered;
+
+  /** From "connect" to "release". */
+  private @Nullable UcxEndpoint endpoint;
+
   private Begun begun = new Begun(0, clock);
 
   private GetWorker() {}
@@ -105,7 +113,7 @@ final class GetWorker {
       throws InterruptedException {
     return switch (what) {
       case "open" -> open(words.get(0), Integer.parseInt(words.get(1)), words.get(2));
-      case "worker" -> Words.ok(HEX.formatHex(engine.address()), description);
+      case "worker" -> Words.ok(HEX.formatHex(engine().address()), description);
       case "memory" -> memory(number(words, 0), number(words, 1));
       case "connect" -> connect(words.get(0));
       case "get" -> get(words);
@@ -123,24 +131,34 @@ final class GetWorker {
     return Long.parseLong(words.get(at));
   }
 
+  private UcxEngine engine() {
+    if (engine == null) {
+      throw new ProofException("UCX has not been started");
+    }
+    return engine;
+  }
+
   private List<String> open(final String wanted, final int ordinal, final String address) {
     if (engine != null) {
       throw new ProofException("UCX has been started");
     }
     kind = MemoryKind.of(wanted) == MemoryKind.GPU ? Tier.DEVICE : Tier.HOST;
     String pci = null;
+    final Device opened;
     if (kind == Tier.DEVICE) {
       final CudaDevice gpu = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
       pci = gpu.pciAddress();
-      device = gpu;
+      opened = gpu;
     } else {
-      device = new HostDevice();
+      opened = new HostDevice();
     }
+    device = opened;
     final NetworkDevices devices = NetworkDevices.of(address, pci).orElse(null);
-    engine = UcxLoader.start(null, devices, device::enter, clock);
-    LoopbackTest.run(engine);
+    final UcxEngine started = UcxLoader.start(null, devices, opened::enter, clock);
+    engine = started;
+    LoopbackTest.run(started);
     description =
-        engine.library()
+        started.library()
             + (devices == null && !NetworkDevices.areChosen()
                 ? ", listens on all interfaces, since none has this host's address"
                 : "");
@@ -148,26 +166,29 @@ final class GetWorker {
   }
 
   private List<String> memory(final long bytes, final long seed) {
-    if (engine == null || memory != null) {
+    final UcxEngine ucx = engine;
+    final Device opened = device;
+    if (ucx == null || opened == null || memory != null) {
       throw new ProofException("UCX has not been started, or there is memory");
     }
-    if (kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+    if (kind == Tier.DEVICE && !ucx.reachesGpuMemory()) {
       throw new ProofException(
           "UCX reaches no GPU memory here: install a libucx built with CUDA ("
-              + engine.describe()
+              + ucx.describe()
               + ")");
     }
     if (bytes > MAX_BYTES) {
       throw new ProofException(bytes + " bytes are more than " + MAX_BYTES);
     }
-    final PatternMemory made = PatternMemory.segment(device, bytes);
+    final PatternMemory made = PatternMemory.segment(opened, bytes);
     try {
       made.fill(seed);
       final long begin = clock.nanos();
-      registered = engine.register(kind, made.address(), made.bytes());
+      final UcxMemory known = ucx.register(kind, made.address(), made.bytes());
       final long nanos = clock.since(begin);
+      registered = known;
       memory = made;
-      return Words.ok(memory.address(), HEX.formatHex(registered.key()), nanos);
+      return Words.ok(made.address(), HEX.formatHex(known.key()), nanos);
     } finally {
       if (memory == null) {
         made.close(); // Less may be asked for.
@@ -177,7 +198,7 @@ final class GetWorker {
 
   private List<String> connect(final String worker) {
     release();
-    endpoint = engine.connect(HEX.parseHex(worker), lost -> {});
+    endpoint = engine().connect(HEX.parseHex(worker), lost -> {});
     return Words.ok();
   }
 
@@ -190,7 +211,7 @@ final class GetWorker {
   }
 
   private List<String> loopback() {
-    LoopbackTest.run(engine);
+    LoopbackTest.run(engine());
     return Words.ok();
   }
 
@@ -213,11 +234,15 @@ final class GetWorker {
   private List<String> get(final List<String> words) throws InterruptedException {
     final long place = number(words, 2);
     final long bytes = number(words, 3);
-    memory.poison(bytes);
+    final PatternMemory to = memory;
+    if (to == null) {
+      throw new ProofException("there is no memory");
+    }
+    to.poison(bytes);
     begun = new Begun(1, clock);
     submit(HEX.parseHex(words.get(0)), number(words, 1) + place, bytes, begun, 0);
     begun.awaitWell(number(words, 5), bytes);
-    return Words.ok(begun.nanos(), memory.firstWrong(number(words, 4), place, bytes));
+    return Words.ok(begun.nanos(), to.firstWrong(number(words, 4), place, bytes));
   }
 
   /** One get before, which connects and maps; then until the budget is spent, three at least. */
@@ -308,9 +333,9 @@ final class GetWorker {
     /**
      * One has ended.
      *
-     * @param how null if it has brought its bytes
+     * @param how it has failed; absent if it has brought its bytes
      */
-    synchronized void ended(final int number, final String how) {
+    synchronized void ended(final int number, final @Nullable String how) {
       ends[number]++;
       lastEnd = clock.nanos();
       if (ends[number] == 1) {

@@ -19,6 +19,7 @@ import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Properties of a host on which a proof depends. Names of hosts and addresses are not among it,
@@ -110,7 +111,7 @@ record HostFacts(Map<String, String> all) {
   }
 
   /** Returns the PCI address of the GPU; null if there is none that can be used. */
-  private static String gpu(final Map<String, String> facts, final int ordinal) {
+  private static @Nullable String gpu(final Map<String, String> facts, final int ordinal) {
     facts.put(PEERMEM, Boolean.toString(RdmaDevices.peermem()));
     final Message absence = CudaDriver.absence();
     if (absence != null) {
@@ -173,7 +174,12 @@ record HostFacts(Map<String, String> all) {
   }
 
   boolean hasHardware() {
-    return !all.getOrDefault(HARDWARE, NONE).equals(NONE);
+    return !hardware().equals(NONE);
+  }
+
+  /** Returns its hardware adapters, in words. */
+  String hardware() {
+    return all.getOrDefault(HARDWARE, NONE);
   }
 
   boolean hasAny() {
@@ -185,7 +191,7 @@ record HostFacts(Map<String, String> all) {
   }
 
   /** Returns why GPU memory cannot be read here; null if it may be. */
-  String gpuAbsence() {
+  @Nullable String gpuAbsence() {
     return all.get(NO_GPU);
   }
 

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The complete proof of two hosts: each kind of memory, in both directions. They read it by the
@@ -44,9 +45,9 @@ final class Proof {
   /**
    * Tries all of it. Should the other side be lost, the report says so, and has what was seen.
    *
-   * @param job a job of Spark's, at the end; null if there is none
+   * @param job a job of Spark's, at the end, if one is wanted
    */
-  ProofReport run(final SparkJob job) {
+  ProofReport run(final @Nullable SparkJob job) {
     final HostFacts one = first.facts();
     final HostFacts other = second.facts();
     try {
@@ -65,7 +66,8 @@ final class Proof {
                   Check.JOB, "a job of Spark's", Result.SKIPPED, "no --spark and --master given")
               : job.run());
     } catch (final Side.LostException e) {
-      note(Finding.of(Check.CONNECTION, "the hosts stay", Result.FAILED, e.getMessage()));
+      final String why = String.valueOf(e.getMessage());
+      note(Finding.of(Check.CONNECTION, "the hosts stay", Result.FAILED, why));
     }
     return new ProofReport(first.name(), one, second.name(), other, kinds, findings);
   }
@@ -108,7 +110,7 @@ final class Proof {
             "there is an RDMA adapter",
             facts.hasHardware() ? Result.PASSED : Result.FAILED,
             facts.hasHardware()
-                ? facts.all().get(HostFacts.HARDWARE)
+                ? facts.hardware()
                 : facts.hasSoftware()
                     ? "only one made by software: " + facts.all().get(HostFacts.SOFTWARE)
                     : "/sys/class/infiniband is empty: UCX goes over TCP"));
@@ -127,7 +129,8 @@ final class Proof {
   }
 
   private boolean gpu(final String host, final HostFacts facts) {
-    final boolean there = facts.gpuAbsence() == null;
+    final String absence = facts.gpuAbsence();
+    final boolean there = absence == null;
     note(
         Finding.of(
             Check.DRIVER,
@@ -135,7 +138,7 @@ final class Proof {
             host,
             "there is a GPU",
             there ? Result.PASSED : Result.SKIPPED,
-            there ? facts.all().getOrDefault("gpu", "") : facts.gpuAbsence()));
+            absence == null ? facts.all().getOrDefault("gpu", "") : absence));
     return there;
   }
 

@@ -24,6 +24,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
@@ -70,7 +71,7 @@ public final class ProofCommand implements Callable<Integer> {
       arity = "0..1",
       paramLabel = "HOST",
       description = "The host that listens, by an address of the network that is to be proved.")
-  private String host;
+  private @Nullable String host;
 
   @Option(names = "--listen", description = "Wait for the other host.")
   private boolean listen;
@@ -79,7 +80,7 @@ public final class ProofCommand implements Callable<Integer> {
       names = "--address",
       paramLabel = "ADDRESS",
       description = "With --listen: this host's address; UCX listens on its interface, too.")
-  private String address;
+  private @Nullable String address;
 
   @Option(
       names = "--port",
@@ -91,7 +92,7 @@ public final class ProofCommand implements Callable<Integer> {
       names = "--secret",
       paramLabel = "FILE",
       description = "The same at both hosts, 32 characters or more, for this user alone.")
-  private Path secret;
+  private @Nullable Path secret;
 
   @Option(
       names = "--trusted-network",
@@ -139,13 +140,13 @@ public final class ProofCommand implements Callable<Integer> {
       names = "--spark",
       paramLabel = "DIR",
       description = "An installation of Spark, whose spark-submit runs a job at the end.")
-  private Path spark;
+  private @Nullable Path spark;
 
   @Option(
       names = "--master",
       paramLabel = "URL",
       description = "With --spark: of a cluster with one executor on each host.")
-  private String master;
+  private @Nullable String master;
 
   @Option(
       names = "--rows",
@@ -257,8 +258,10 @@ public final class ProofCommand implements Callable<Integer> {
         : EnumSet.of(MemoryKind.HOST);
   }
 
-  private SparkJob job(final Deadline end) {
-    return spark == null ? null : new SparkJob(spark, master, jar(), rows, conf, end);
+  private @Nullable SparkJob job(final Deadline end) {
+    return spark == null || master == null
+        ? null
+        : new SparkJob(spark, master, jar(), rows, conf, end);
   }
 
   private static Path jar() {

@@ -42,14 +42,24 @@ final class ProvenChannel implements AutoCloseable {
   private static final SecureRandom RANDOM = new SecureRandom();
 
   private final Socket socket;
-  private SecretKeySpec sending;
-  private SecretKeySpec receiving;
+  private final SecretKeySpec sending;
+  private final SecretKeySpec receiving;
   private long sent;
   private long received;
   private volatile boolean over;
 
-  private ProvenChannel(final Socket socket) {
+  /** The keys of the two directions. */
+  private record Keys(SecretKeySpec sending, SecretKeySpec receiving) {}
+
+  /** Proves, and has the other side prove itself. */
+  private ProvenChannel(
+      final Socket socket, final boolean client, final byte[] secret, final Deadline deadline)
+      throws IOException {
     this.socket = socket;
+    socket.setTcpNoDelay(true);
+    final Keys keys = client ? proveAsClient(secret, deadline) : proveAsServer(secret, deadline);
+    this.sending = keys.sending();
+    this.receiving = keys.receiving();
   }
 
   /**
@@ -66,8 +76,7 @@ final class ProvenChannel implements AutoCloseable {
     boolean done = false;
     try {
       socket.connect(address, deadline.remainingMillis());
-      final ProvenChannel channel = new ProvenChannel(socket);
-      channel.proveAsClient(secret, deadline);
+      final ProvenChannel channel = new ProvenChannel(socket, true, secret, deadline);
       done = true;
       return channel;
     } finally {
@@ -86,8 +95,7 @@ final class ProvenChannel implements AutoCloseable {
       throws IOException {
     boolean done = false;
     try {
-      final ProvenChannel channel = new ProvenChannel(socket);
-      channel.proveAsServer(secret, Deadline.in(limit));
+      final ProvenChannel channel = new ProvenChannel(socket, false, secret, Deadline.in(limit));
       done = true;
       return channel;
     } finally {
@@ -97,8 +105,7 @@ final class ProvenChannel implements AutoCloseable {
     }
   }
 
-  private void proveAsClient(final byte[] secret, final Deadline deadline) throws IOException {
-    socket.setTcpNoDelay(true);
+  private Keys proveAsClient(final byte[] secret, final Deadline deadline) throws IOException {
     final byte[] own = newNonce();
     write(MAGIC, own);
     final byte[] theirs = read(NONCE_BYTES, deadline);
@@ -106,12 +113,11 @@ final class ProvenChannel implements AutoCloseable {
     if (!MessageDigest.isEqual(hmac(secret, "server", own, theirs), read(PROOF_BYTES, deadline))) {
       throw new IOException("the responding host does not know the secret");
     }
-    sending = key(hmac(secret, "to server", own, theirs));
-    receiving = key(hmac(secret, "to client", own, theirs));
+    return new Keys(
+        key(hmac(secret, "to server", own, theirs)), key(hmac(secret, "to client", own, theirs)));
   }
 
-  private void proveAsServer(final byte[] secret, final Deadline deadline) throws IOException {
-    socket.setTcpNoDelay(true);
+  private Keys proveAsServer(final byte[] secret, final Deadline deadline) throws IOException {
     if (!MessageDigest.isEqual(MAGIC, read(MAGIC.length, deadline))) {
       throw new IOException("it does not speak this protocol");
     }
@@ -122,8 +128,8 @@ final class ProvenChannel implements AutoCloseable {
       throw new IOException("it does not know the secret");
     }
     write(hmac(secret, "server", theirs, own));
-    sending = key(hmac(secret, "to client", theirs, own));
-    receiving = key(hmac(secret, "to server", theirs, own));
+    return new Keys(
+        key(hmac(secret, "to client", theirs, own)), key(hmac(secret, "to server", theirs, own)));
   }
 
   private static byte[] newNonce() {

@@ -7,10 +7,12 @@ import io.zerohop.spark.proof.Proof.MemoryKind;
 import io.zerohop.spark.proof.Proof.ProofException;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.function.Consumer;
 import java.util.stream.LongStream;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One kind of memory of one host that the other host reads. Each step is a finding; one that fails
@@ -52,9 +54,13 @@ final class Trial {
   private final Clock clock;
   private final Consumer<Finding> findings;
 
-  private Side.Worker reading;
-  private Side.Worker owning;
-  private Target target;
+  // From the start on.
+  private Side.@Nullable Worker reading;
+  private Side.@Nullable Worker owning;
+
+  /** From when a segment is registered. */
+  private @Nullable Target target;
+
   private long bytes;
 
   /** How long the gets of the last owner that was killed have taken to end. */
@@ -128,7 +134,19 @@ final class Trial {
     }
   }
 
-  private static void close(final Side.Worker worker) {
+  private Side.Worker reading() {
+    return Objects.requireNonNull(reading, "a worker that reads");
+  }
+
+  private Side.Worker owning() {
+    return Objects.requireNonNull(owning, "a worker that owns");
+  }
+
+  private Target target() {
+    return Objects.requireNonNull(target, "a registered segment");
+  }
+
+  private static void close(final Side.@Nullable Worker worker) {
     if (worker != null) {
       worker.close();
     }
@@ -178,7 +196,7 @@ final class Trial {
         Double.NaN,
         "",
         Result.PASSED,
-        "owner: " + about(owning).get(1) + "; reader: " + about(reading).get(1));
+        "owner: " + about(owning()).get(1) + "; reader: " + about(reading()).get(1));
   }
 
   /** As much as both can have: half of it as often as it is refused. */
@@ -186,16 +204,16 @@ final class Trial {
     String refusal = "";
     for (bytes = extent.bytes(); ; bytes /= 2) {
       try {
-        target = memory(owning);
-        memory(reading);
+        target = memory(owning());
+        memory(reading());
         break;
       } catch (final ProofException e) {
         if (bytes / 2 < MIN_BYTES) {
           throw e;
         }
         refusal = bytes + " bytes were refused: " + e.getMessage();
-        owning.close();
-        reading.close();
+        owning().close();
+        reading().close();
         reading = reader.start(kind);
         owning = owner.start(kind);
       }
@@ -205,7 +223,7 @@ final class Trial {
         Check.REGISTER,
         "a segment is registered at the owner",
         bytes,
-        target.registeredMillis(),
+        target().registeredMillis(),
         "ms",
         Result.PASSED,
         refusal);
@@ -219,7 +237,7 @@ final class Trial {
   }
 
   private void connect() {
-    reading.ask(SHORT, "connect", about(owning).get(0));
+    reading().ask(SHORT, "connect", about(owning()).get(0));
   }
 
   /** A worker's address, by which others connect to it, and the UCX that it has. */
@@ -230,10 +248,11 @@ final class Trial {
   /** Asks the reader for gets of the target. */
   private List<String> askForGets(final Duration limit, final String what, final long... numbers) {
     final Stream<String> words = LongStream.of(numbers).mapToObj(Long::toString);
-    return reading.ask(
-        limit,
-        Stream.concat(Stream.of(what, target.key(), Long.toString(target.address())), words)
-            .toArray(String[]::new));
+    return reading()
+        .ask(
+            limit,
+            Stream.concat(Stream.of(what, target().key(), Long.toString(target().address())), words)
+                .toArray(String[]::new));
   }
 
   private static long number(final List<String> answer, final int at) {
@@ -249,7 +268,8 @@ final class Trial {
    * @throws ProofException if the get fails or takes too long, or other bytes came
    */
   private void get(final long size, final long place, final long limitMillis) {
-    final long wrong = number(askForGets(LONG, "get", place, size, target.seed(), limitMillis), 1);
+    final long wrong =
+        number(askForGets(LONG, "get", place, size, target().seed(), limitMillis), 1);
     if (wrong >= 0) {
       throw new ProofException(
           "a get of " + size + " bytes from place " + place + " has brought a wrong byte " + wrong);
@@ -285,11 +305,11 @@ final class Trial {
     final String what = "gets that end with the right bytes while the owner is stopped";
     int ended = 0;
     String why = "";
-    owning.stop();
+    owning().stop();
     try {
       for (final long size : sizes()) {
         get(size, 0, adapters ? STOPPED_MILLIS : EMULATED_MILLIS);
-        if (!owning.isStopped()) {
+        if (!owning().isStopped()) {
           throw new ProofException("the owner was not stopped all the time");
         }
         ended++;
@@ -302,9 +322,9 @@ final class Trial {
                       + " UCX_PROTO_INFO=y say what UCX chooses)"
                   : ": without an adapter at both ends the owner's processor takes part");
     } finally {
-      owning.resume();
+      owning().resume();
     }
-    reading.ask(SHORT.plus(LONG), "await", Long.toString(LONG.toMillis()));
+    reading().ask(SHORT.plus(LONG), "await", Long.toString(LONG.toMillis()));
     final Result result = why.isEmpty() ? Result.PASSED : Result.FAILED;
     return finding(Check.ONE_SIDED, what, 0, ended, "of " + sizes().length + " gets", result, why);
   }
@@ -345,16 +365,16 @@ final class Trial {
     double worst = 0;
     for (int round = 0; round < extent.kills(); round++) {
       if (round > 0) {
-        owning.close();
+        owning().close();
         owning = owner.start(kind);
-        target = memory(owning);
+        target = memory(owning());
         connect();
         get(Math.min(bytes, SIZES[SIZES.length - 1]), 0, GET_MILLIS);
       }
       struck += killUnderGets() ? 1 : 0;
       worst = Math.max(worst, lastMillis);
     }
-    reading.ask(SHORT, "loopback");
+    reading().ask(SHORT, "loopback");
     final boolean any = struck > 0;
     return finding(
         Check.KILLED,
@@ -377,10 +397,10 @@ final class Trial {
       Thread.currentThread().interrupt();
       throw new ProofException("interrupted", e);
     }
-    owning.kill();
-    final boolean underWay = number(reading.ask(SHORT, "under-way"), 0) > 0;
-    reading.ask(SHORT, "release"); // As executors do when the owner's connection ends.
-    final List<String> ends = reading.ask(LONG, "await", Long.toString(KILLED_MILLIS));
+    owning().kill();
+    final boolean underWay = number(reading().ask(SHORT, "under-way"), 0) > 0;
+    reading().ask(SHORT, "release"); // As executors do when the owner's connection ends.
+    final List<String> ends = reading().ask(LONG, "await", Long.toString(KILLED_MILLIS));
     if (number(ends, 0) != 0 || number(ends, 3) != 0) {
       throw new ProofException(
           ends.get(0)

@@ -16,17 +16,18 @@ import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Stores tables in host memory, for an executor that cannot hold blocks in GPU memory although the
  * plan requires it. They lie in shared host memory, or in files without it, and cudf copies them to
  * the GPU. Slower, and the same rows. Immutable.
  *
- * @param node without a GPU; null if this executor has no shared memory
+ * @param node without a GPU; absent if this executor has no shared memory
  * @param files take what has no room there
  * @param staged how blocks come without shared memory
  */
-public record HostTableStore(ShuffleNode node, MapOutputFiles files, StagedReads staged)
+public record HostTableStore(@Nullable ShuffleNode node, MapOutputFiles files, StagedReads staged)
     implements TableStore {
 
   @Override

@@ -21,6 +21,7 @@ import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.ShuffleWriter;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.util.TaskCompletionListener;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.Product2;
 import scala.collection.Iterator;
@@ -45,11 +46,14 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   private final TableSizes sizes;
 
   /** What RAPIDS closes when it goes on, and not if the task ends here. */
-  private KudoBatch last;
+  private @Nullable KudoBatch last;
 
   private long checksum;
   private long packNanos;
-  private long[] partitionLengths;
+
+  /** Absent until the output is committed. */
+  private long @Nullable [] partitionLengths;
+
   private boolean closed;
 
   /**
@@ -85,6 +89,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   @Override
   public void write(final Iterator<Product2<K, V>> records) throws IOException {
     long rows = 0;
+    final long[] lengths;
     try {
       while (records.hasNext()) {
         final Product2<K, V> record = records.next();
@@ -100,13 +105,14 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       flush();
       final long start = System.nanoTime();
       checksum = sink.checksum(); // Before anything is published that a failure would leave behind.
-      partitionLengths = sink.commit();
+      lengths = sink.commit();
+      partitionLengths = lengths;
       packNanos += System.nanoTime() - start;
     } catch (final ZerohopException e) {
       throw FailureOutcome.raise(e);
     }
     long bytes = 0;
-    for (final long length : partitionLengths) {
+    for (final long length : lengths) {
       bytes += length;
     }
     task.metrics().incRecordsWritten(rows);
@@ -205,7 +211,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   }
 
   @Override
-  public long[] getPartitionLengths() {
+  public long @Nullable [] getPartitionLengths() {
     return partitionLengths;
   }
 

@@ -15,6 +15,7 @@ import java.util.Set;
 import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Removes from a report values that no executor writes: negative, too large, too long or unknown
@@ -57,20 +58,21 @@ public final class ReportBounds {
   }
 
   /** Returns what of a report may be taken; null if that is nothing. */
-  public ShuffleReport admit(final ShuffleReport report) {
+  public @Nullable ShuffleReport admit(final ShuffleReport report) {
     if (!isProcess(report.executorId(), report.timeMillis()) || !isText(report.node(), MAX_NAME)) {
       refused++;
       return null;
     }
-    final boolean hasMemory = report.memory() != null && isMemory(report.memory());
-    refused += report.memory() != null && !hasMemory ? 1 : 0;
+    final Memory told = report.memory();
+    final Memory memory = told != null && isMemory(told) ? told : null;
+    refused += told != null && memory == null ? 1 : 0;
     return new ShuffleReport(
         report.executorId(),
         report.node(),
         report.timeMillis(),
         admit(report.flows(), ReportCounters.MAX_FLOWS + LINKS.size(), ReportBounds::isFlow),
         admit(report.shuffles(), ReportCounters.MAX_SHUFFLES, ReportBounds::isUse),
-        hasMemory ? report.memory() : null,
+        memory,
         admit(report.contacts(), ReportCounters.MAX_CONTACTS, ReportBounds::isContact),
         admit(report.advice(), ReportCounters.MAX_ADVICE, ReportBounds::isAdvice));
   }

@@ -17,6 +17,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts of an executor between two reports. Bounded: owners and reasons that would not fit into
@@ -175,7 +176,7 @@ public final class ReportCounters implements ContactListener {
     return links.get(link);
   }
 
-  private UseCount use(final int shuffleId) {
+  private @Nullable UseCount use(final int shuffleId) {
     final UseCount known = shuffles.get(shuffleId);
     if (known != null || shuffles.size() >= MAX_SHUFFLES) {
       return known;

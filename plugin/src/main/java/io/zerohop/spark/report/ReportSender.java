@@ -16,6 +16,7 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.rpc.RpcEndpointRef;
 import org.apache.spark.util.RpcUtils;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,8 +43,7 @@ public final class ReportSender implements AutoCloseable {
   /** Used by the chore alone, as is what follows. */
   private final SendRate rate;
 
-  private Memory now;
-  private Memory told;
+  private @Nullable Memory told;
 
   /**
    * Begins to report.
@@ -107,16 +107,16 @@ public final class ReportSender implements AutoCloseable {
       return false;
     }
     try {
-      now = memory.get();
+      return !counters.isEmpty() || !memory.get().equals(told);
     } catch (final RuntimeException e) {
       LOG.debug("there is no report for the tab GPU Shuffle", e);
       return false;
     }
-    return !counters.isEmpty() || !now.equals(told);
   }
 
   private void send() {
     try {
+      final Memory now = memory.get();
       final String report = ReportJson.write(counters.drain(executorId, node, now));
       told = now;
       rate.sent(report.length(), System.nanoTime());
@@ -210,7 +210,7 @@ public final class ReportSender implements AutoCloseable {
 
     private final SparkEnv env;
     private final SparkConf conf;
-    private RpcEndpointRef driver;
+    private @Nullable RpcEndpointRef driver;
 
     public DriverReports(final SparkEnv env, final SparkConf conf) {
       this.env = env;

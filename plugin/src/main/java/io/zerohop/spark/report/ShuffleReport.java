@@ -4,6 +4,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An executor's counts since its last report, and its memory now. Travels to the driver as JSON,
@@ -15,7 +16,7 @@ import java.util.stream.Collectors;
  * @param timeMillis when, in milliseconds since 1970, by the executor's clock
  * @param flows what its readers got from each owner
  * @param shuffles what its tasks did with each shuffle
- * @param memory its pools and files now; null if this report says nothing of them
+ * @param memory its pools and files now; absent if this report says nothing of them
  * @param contacts executors that it got to know
  * @param advice what the doctor would say of this process
  */
@@ -25,7 +26,7 @@ public record ShuffleReport(
     long timeMillis,
     List<Flow> flows,
     List<ShuffleUse> shuffles,
-    Memory memory,
+    @Nullable Memory memory,
     List<Contact> contacts,
     List<Advice> advice) {
 
@@ -172,8 +173,8 @@ public record ShuffleReport(
    *
    * @param owner the executor whose memory is read from now on
    * @param how the way, in words
-   * @param link the label of the link to its blocks; null of a release that does not say
+   * @param link the label of the link to its blocks; absent of a release that does not say
    * @param expected bytes a second that the link has at least; 0 if that is not known
    */
-  public record Contact(String owner, String how, String link, long expected) {}
+  public record Contact(String owner, String how, @Nullable String link, long expected) {}
 }

@@ -26,6 +26,7 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.util.TaskCompletionListener;
 import org.apache.spark.util.collection.ExternalSorter;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.Product2;
 import scala.Tuple2;
@@ -51,19 +52,21 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   private final RowChecksums checksums;
   private final MapOutputBuffer output;
   private final int streamsLimit;
-  private long[] partitionLengths;
+
+  /** Absent until the output is committed. */
+  private long @Nullable [] partitionLengths;
 
   /**
    * A writer.
    *
-   * @param memory begins a map output in memory; gives null if this executor has none
+   * @param memory begins a map output in memory, if this executor has some
    * @param writeBufferBytes limit of the arena
    * @param streamsLimit most serialization streams to hold open at a time
    */
   public RowsWriter(
       final ShuffleDependency<K, V, C> dependency,
       final MapTask task,
-      final Supplier<MapOutputWriter> memory,
+      final Supplier<@Nullable MapOutputWriter> memory,
       final MapOutputFiles files,
       final PagePool pages,
       final long writeBufferBytes,
@@ -86,9 +89,10 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   public void write(final Iterator<Product2<K, V>> records) throws IOException {
     try {
       final long count = append(records);
-      partitionLengths = output.commit();
+      final long[] lengths = output.commit();
+      partitionLengths = lengths;
       long bytes = 0;
-      for (final long length : partitionLengths) {
+      for (final long length : lengths) {
         bytes += length;
       }
       task.metrics().incRecordsWritten(count);
@@ -273,7 +277,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   }
 
   @Override
-  public long[] getPartitionLengths() {
+  public long @Nullable [] getPartitionLengths() {
     return partitionLengths;
   }
 

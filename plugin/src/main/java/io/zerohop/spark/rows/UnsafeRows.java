@@ -6,6 +6,7 @@ import java.lang.reflect.Field;
 import java.nio.ByteOrder;
 import org.apache.spark.serializer.Serializer;
 import org.apache.spark.util.AccumulatorV2;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Reads from Spark's UnsafeRowSerializer what the fast path for SQL rows needs: the number of
@@ -14,14 +15,14 @@ import org.apache.spark.util.AccumulatorV2;
  * used.
  *
  * @param numFields fields of each row
- * @param dataSize the metric, or null
+ * @param dataSize the metric, if there is one
  */
-record UnsafeRows(int numFields, AccumulatorV2<?, ?> dataSize) {
+record UnsafeRows(int numFields, @Nullable AccumulatorV2<?, ?> dataSize) {
   private static final String SERIALIZER = "org.apache.spark.sql.execution.UnsafeRowSerializer";
   private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
 
   /** The fast path for this serializer, or null if it is another one or not as we know it. */
-  static UnsafeRows of(final Serializer serializer) {
+  static @Nullable UnsafeRows of(final Serializer serializer) {
     if (!SERIALIZER.equals(serializer.getClass().getName())
         || !SparkProbe.here().has(SparkFeature.SQL_ROWS)) {
       return null;

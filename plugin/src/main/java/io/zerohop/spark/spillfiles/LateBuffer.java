@@ -7,6 +7,7 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A buffer whose bytes are prepared only when Spark requests them, in the thread that sends them.
@@ -42,11 +43,11 @@ public abstract class LateBuffer extends ManagedBuffer {
    * Spark 4.0 on.
    */
   private static final class SslBytes {
-    private static final MethodHandle CONVERT = find();
+    private static final @Nullable MethodHandle CONVERT = find();
 
     private SslBytes() {}
 
-    private static MethodHandle find() {
+    private static @Nullable MethodHandle find() {
       try {
         return MethodHandles.publicLookup()
             .findVirtual(

@@ -6,9 +6,11 @@ import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.network.shuffle.ExecutorDiskUtils;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -77,7 +79,7 @@ public final class LocalDirs {
         SparkCode.OTHER_LOCAL_DIR
             .says(what + " was written to another local directory (logged once)")
             .at(dir)
-            .because(failure.getCause());
+            .because(Objects.requireNonNullElse(failure.getCause(), failure));
     if (SAID.getAndSet(true)) {
       LOG.debug("{}", message);
     } else {
@@ -88,9 +90,9 @@ public final class LocalDirs {
   /**
    * Returns a file in the folder of a directory in which Spark looks for that name.
    *
-   * @param dir null for the directory that Spark chooses
+   * @param dir without one, the directory that Spark chooses
    */
-  public static File file(final String dir, final String name) throws IOException {
+  public static File file(final @Nullable String dir, final String name) throws IOException {
     if (dir == null) {
       return SparkEnv.get().blockManager().diskBlockManager().getFile(name);
     }

@@ -29,6 +29,7 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleIndexBlockId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -66,7 +67,7 @@ public final class MapOutputFiles implements ColdStorage {
     return Set.copyOf(written.keySet());
   }
 
-  private OutputFile find(final int shuffleId, final long mapId) {
+  private @Nullable OutputFile find(final int shuffleId, final long mapId) {
     return written.getOrDefault(shuffleId, Map.of()).get(mapId);
   }
 
@@ -167,10 +168,10 @@ public final class MapOutputFiles implements ColdStorage {
    * Writes both files. Spark's resolver would write the index, too, by a method that some vendors'
    * Sparks lack.
    *
-   * @param dir null for the directory in which Spark looks if it is not told another one
+   * @param dir without one, the directory in which Spark looks if it is not told another one
    */
   private long[] writeInto(
-      final String dir,
+      final @Nullable String dir,
       final int shuffleId,
       final long mapId,
       final int partitions,
@@ -317,9 +318,9 @@ public final class MapOutputFiles implements ColdStorage {
    * The two files of a map output.
    *
    * @param checksums CRC32C of each partition's bytes, as stored
-   * @param dir the local directory that they lie in; null if it is the one that Spark chooses
+   * @param dir the local directory that they lie in, if it is not the one that Spark chooses
    */
-  record OutputFile(int[] checksums, String dir) {
+  record OutputFile(int[] checksums, @Nullable String dir) {
     /** Where the bytes are. */
     File data(final int shuffleId, final long mapId) throws IOException {
       return LocalDirs.file(dir, new ShuffleDataBlockId(shuffleId, mapId, 0).name());

@@ -8,6 +8,7 @@ import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The output of one map task: batches go to this executor's memory while there is room, and then to
@@ -22,21 +23,21 @@ public final class OverflowingOutput implements AutoCloseable {
   private final NativeBytes copier = new NativeBytes();
   private final List<SpilledBatch> spilled = new ArrayList<>();
 
-  /** Null if this executor has none to hold blocks in. */
-  private final MapOutputWriter memory;
+  /** Absent if this executor has none to hold blocks in. */
+  private final @Nullable MapOutputWriter memory;
 
   private boolean full;
 
   /**
    * A new output.
    *
-   * @param memory owned from now on; null if everything is to go to files
+   * @param memory owned from now on; without it, everything goes to files
    */
   public OverflowingOutput(
       final int shuffleId,
       final long mapId,
       final int partitions,
-      final MapOutputWriter memory,
+      final @Nullable MapOutputWriter memory,
       final MapOutputFiles files) {
     this.shuffleId = shuffleId;
     this.mapId = mapId;
@@ -53,21 +54,22 @@ public final class OverflowingOutput implements AutoCloseable {
    *     #spill}, or the rest of a {@link #commit}
    */
   public boolean pack(final Consumer<MapOutputWriter> batch) {
-    if (full) {
+    final MapOutputWriter to = memory;
+    if (to == null || full) {
       return false;
     }
     try {
-      batch.accept(memory);
+      batch.accept(to);
       return true;
     } catch (final PoolFullException e) {
-      leave(e);
+      leave(to, e);
       return false;
     }
   }
 
-  private void leave(final PoolFullException reason) {
+  private void leave(final MapOutputWriter left, final PoolFullException reason) {
     full = true;
-    memory.leave(reason);
+    left.leave(reason);
   }
 
   /**
@@ -87,12 +89,13 @@ public final class OverflowingOutput implements AutoCloseable {
    * @return the bytes of each partition, as stored
    */
   public long[] commit(final PackSource... rest) throws IOException {
-    if (!full) {
+    final MapOutputWriter in = memory;
+    if (in != null && !full) {
       try {
-        return memory.commit();
+        return in.commit();
       } catch (final PoolFullException e) {
         // There was room for the bytes, but none for their entry in the catalog.
-        leave(e);
+        leave(in, e);
       }
     }
     return files.write(
@@ -102,9 +105,9 @@ public final class OverflowingOutput implements AutoCloseable {
   /** A partition's bytes in the order in which they were written. */
   private void copyAll(final PackSource[] rest, final int partition, final OutputStream out)
       throws IOException {
-    if (memory != null) {
-      MapOutputFiles.copyExtents(
-          consumer -> memory.forEachExtent(partition, consumer), copier, out);
+    final MapOutputWriter in = memory;
+    if (in != null) {
+      MapOutputFiles.copyExtents(consumer -> in.forEachExtent(partition, consumer), copier, out);
     }
     for (final SpilledBatch batch : spilled) {
       batch.writeTo(partition, out);

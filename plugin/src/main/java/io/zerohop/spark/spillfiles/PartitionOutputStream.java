@@ -3,6 +3,7 @@ package io.zerohop.spark.spillfiles;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * One partition's part of a file. The wrapping stream (compression, encryption) begins at the first
@@ -12,7 +13,9 @@ import java.util.function.UnaryOperator;
 public final class PartitionOutputStream extends OutputStream {
   private final OutputStream file;
   private final UnaryOperator<OutputStream> wrap;
-  private OutputStream wrapped;
+
+  /** Absent before the first byte. */
+  private @Nullable OutputStream wrapped;
 
   public PartitionOutputStream(final OutputStream file, final UnaryOperator<OutputStream> wrap) {
     this.file = file;

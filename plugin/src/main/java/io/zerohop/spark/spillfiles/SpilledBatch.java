@@ -10,6 +10,7 @@ import java.util.zip.CRC32C;
 import java.util.zip.CheckedInputStream;
 import org.apache.spark.network.util.LimitedInputStream;
 import org.apache.spark.serializer.SerializerManager;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A batch of a map output that found no room in the pool, in a temporary file until the whole
@@ -21,7 +22,9 @@ public final class SpilledBatch implements AutoCloseable {
   private final SerializerManager serializers;
   private final long[] ends;
   private final int[] checksums;
-  private FileInputStream in;
+
+  /** Absent before the first read. */
+  private @Nullable FileInputStream in;
 
   private SpilledBatch(final File file, final SerializerManager serializers, final int partitions) {
     this.file = file;

@@ -2,6 +2,7 @@ package io.zerohop.spark.task;
 
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Ends one reader with its task, unless it has ended before. A task may have thousands of readers,
@@ -9,7 +10,8 @@ import org.apache.spark.util.TaskCompletionListener;
  * reader. Thread safe.
  */
 public final class ReadEnd implements TaskCompletionListener {
-  private Runnable step;
+  /** Absent before there is a reader, and after its end. */
+  private @Nullable Runnable step;
 
   /**
    * Runs a step when the task ends; at once if it has ended.
@@ -28,7 +30,7 @@ public final class ReadEnd implements TaskCompletionListener {
     take();
   }
 
-  private synchronized Runnable take() {
+  private synchronized @Nullable Runnable take() {
     final Runnable left = step;
     step = null;
     return left;

@@ -14,6 +14,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.ShuffleBlockId;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.Tuple2;
 import scala.Tuple3;
@@ -116,7 +117,7 @@ public final class TrackedBlocks {
     private final Map<String, Location> known = new ConcurrentHashMap<>();
 
     /** The location; null if the text is null or none of this version. */
-    Location of(final String text) {
+    @Nullable Location of(final @Nullable String text) {
       if (text == null) {
         return null;
       }
@@ -124,7 +125,7 @@ public final class TrackedBlocks {
       return location != null ? location : parse(text);
     }
 
-    private Location parse(final String text) {
+    private @Nullable Location parse(final String text) {
       final Location location = Location.parse(text);
       if (location != null) {
         if (known.size() >= MOST) {

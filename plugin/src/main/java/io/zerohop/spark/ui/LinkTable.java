@@ -6,6 +6,7 @@ import io.zerohop.spark.ui.UiSnapshot.Pair;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /** The bytes of each link: as one bar, and as numbers with rates beside the expected ones. */
 final class LinkTable {
@@ -68,7 +69,7 @@ final class LinkTable {
                     link,
                     name(link)
                         + ": "
-                        + Html.bytes(summary.bytes().get(link))
+                        + Html.bytes(summary.bytes().getOrDefault(link, 0L))
                         + " ("
                         + share
                         + ")"));
@@ -76,9 +77,10 @@ final class LinkTable {
     page.text("Bytes by link, in numbers below").raw("\">");
     labels.forEach(
         (link, label) -> {
-          if (summary.bytes().get(link) > 0) {
+          final long bytes = summary.bytes().getOrDefault(link, 0L);
+          if (bytes > 0) {
             page.raw("<span data-link=\"" + link.label() + "\" style=\"flex:");
-            page.raw(summary.bytes().get(link) + " 1 0;background:" + PageStyle.color(link));
+            page.raw(bytes + " 1 0;background:" + PageStyle.color(link));
             page.raw("\" title=\"").text(label).raw("\"></span>");
           }
         });
@@ -130,7 +132,8 @@ final class LinkTable {
         "Rate",
         "Expected, at least",
         "Share of expected");
-    sums.forEach((link, sum) -> row(page, link, sum, shares.get(link), expected.get(link)));
+    sums.forEach(
+        (link, sum) -> row(page, link, sum, shares.getOrDefault(link, ""), expected.get(link)));
     page.endTable().raw("</div>");
   }
 
@@ -139,7 +142,7 @@ final class LinkTable {
       final Link link,
       final LinkSum sum,
       final String share,
-      final Double expected) {
+      final @Nullable Double expected) {
     page.raw("<tr><td title=\"").text(meaning(link.path())).raw("\">");
     page.raw("<i class=\"chip\" style=\"background:" + PageStyle.color(link) + "\"></i>");
     page.text(name(link)).raw("</td>").cell(place(link));

@@ -20,6 +20,7 @@ import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Function1;
@@ -136,7 +137,7 @@ public final class LiveTab {
         }
 
         @Override
-        public <A, B> B applyOrElse(final A message, final Function1<A, B> otherwise) {
+        public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
           if (message instanceof String text) {
             take(text);
             return null;

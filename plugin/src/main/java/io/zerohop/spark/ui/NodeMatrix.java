@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A table of who read how much of whom, by nodes; one node may be unfolded into its executors. A
@@ -195,7 +196,7 @@ final class NodeMatrix {
     }
   }
 
-  private void cell(final Html page, final Cell cell) {
+  private void cell(final Html page, final @Nullable Cell cell) {
     if (cell == null) {
       page.raw("<td></td>");
       return;
@@ -218,7 +219,11 @@ final class NodeMatrix {
   /** Bytes that a row's node read from a column's node. */
   private static final class Cell {
     private final Map<Link, Long> links = new EnumMap<>(Link.class);
+    private static final long[] NONE = {0, 0};
+
+    /** Bytes and milliseconds without a break. */
     private final Map<Link, long[]> full = new EnumMap<>(Link.class);
+
     private long bytes;
     private long fullBytes;
     private long fullMillis;
@@ -254,22 +259,26 @@ final class NodeMatrix {
       final Link slowest = slowest(expected);
       return slowest == null
           ? Html.rate(fullBytes, fullMillis)
-          : Html.rate(full.get(slowest)[0], full.get(slowest)[1])
+          : Html.rate(full(slowest)[0], full(slowest)[1])
               + " ("
               + Math.round(100 * reached(slowest, expected))
               + " %)";
     }
 
     /** The link that reached the least part of what is expected; null if none is known. */
-    Link slowest(final Map<Link, Double> expected) {
+    @Nullable Link slowest(final Map<Link, Double> expected) {
       return full.keySet().stream()
-          .filter(link -> expected.containsKey(link) && full.get(link)[1] > 0)
+          .filter(link -> expected.containsKey(link) && full(link)[1] > 0)
           .min(Comparator.comparingDouble(link -> reached(link, expected)))
           .orElse(null);
     }
 
     private double reached(final Link link, final Map<Link, Double> expected) {
-      return 1e3 * full.get(link)[0] / full.get(link)[1] / expected.get(link);
+      return 1e3 * full(link)[0] / full(link)[1] / expected.getOrDefault(link, Double.NaN);
+    }
+
+    private long[] full(final Link link) {
+      return full.getOrDefault(link, NONE);
     }
 
     /** The least part of what is expected that a link reached; negative if none is known. */

@@ -10,6 +10,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The rows of docs/runbook.md by code, from the copy in the jar, so that the tab has them without
@@ -68,7 +69,7 @@ final class Runbook {
   }
 
   /** Returns what it says of a code; null if it does not know it. */
-  static Entry of(final String code) {
+  static @Nullable Entry of(final String code) {
     return ENTRIES.get(code);
   }
 

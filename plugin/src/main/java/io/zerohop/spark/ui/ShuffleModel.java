@@ -410,7 +410,7 @@ final class ShuffleModel {
           final String host = hosts.getOrDefault(executor, "");
           final boolean named =
               !host.isEmpty()
-                  && names.get(machine).size() == 1
+                  && names.getOrDefault(machine, Set.of()).size() == 1
                   && owners.computeIfAbsent(host, any -> machine).equals(machine);
           nodes.put(executor, named ? host : machine);
         });

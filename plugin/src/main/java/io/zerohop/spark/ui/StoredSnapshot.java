@@ -1,8 +1,10 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.ReportJson;
+import java.util.Objects;
 import org.apache.spark.util.kvstore.KVIndex;
 import org.apache.spark.util.kvstore.KVStore;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A snapshot in the history server's store, in memory or on disk. The server replays a log once,
@@ -12,10 +14,10 @@ public final class StoredSnapshot {
   private static final String ONLY = "zerohop";
 
   /** The store's key of it. */
-  @KVIndex public String id;
+  @KVIndex public @Nullable String id;
 
   /** The snapshot as JSON. */
-  public String json;
+  public @Nullable String json;
 
   /** For the store, which sets the fields. */
   public StoredSnapshot() {}
@@ -40,7 +42,8 @@ public final class StoredSnapshot {
    */
   static UiSnapshot read(final KVStore store) {
     try {
-      return ReportJson.read(store.read(StoredSnapshot.class, ONLY).json, UiSnapshot.class);
+      final String json = store.read(StoredSnapshot.class, ONLY).json;
+      return ReportJson.read(Objects.requireNonNull(json, "a snapshot"), UiSnapshot.class);
     } catch (final Exception e) {
       throw new IllegalStateException("the tab's numbers cannot be read from the store", e);
     }

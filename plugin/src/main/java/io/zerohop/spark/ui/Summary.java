@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The page's first part: whether the application's shuffles are fast, and if not, why. Made of a
@@ -112,7 +113,7 @@ record Summary(
   }
 
   /** Returns the link of a label; null if there is none. */
-  static Link link(final String label) {
+  static @Nullable Link link(final String label) {
     return LINKS.get(label);
   }
 
@@ -233,7 +234,7 @@ record Summary(
         (part, share) ->
             words.put(
                 part,
-                share == 0 && parts.get(part) > 0
+                share == 0 && parts.getOrDefault(part, 0L) > 0
                     ? "< 0.1 %"
                     : String.format(
                         Locale.ROOT, share == 1_000 ? "%.0f %%" : "%.1f %%", share / 10.0)));
@@ -264,7 +265,7 @@ record Summary(
    * @param text of a reason without a code; otherwise empty
    */
   private record ReasonKey(String code, String remedy, String text) {
-    static ReasonKey of(final String reason, final Cause cause) {
+    static ReasonKey of(final String reason, final @Nullable Cause cause) {
       return cause == null || cause.code().isEmpty()
           ? new ReasonKey("", cause == null ? "" : cause.remedy(), reason)
           : new ReasonKey(cause.code(), cause.remedy(), "");

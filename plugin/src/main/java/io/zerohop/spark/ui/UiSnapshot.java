@@ -4,6 +4,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The complete contents of the page at one moment. Written as JSON into the history server's store.
@@ -59,7 +60,7 @@ public record UiSnapshot(
   }
 
   /** Returns why Zerohop has stepped aside; null if it has not. */
-  Advice aside() {
+  @Nullable Advice aside() {
     return advice.stream()
         .map(AdviceLine::advice)
         .filter(UiSnapshot::isAside)

@@ -12,6 +12,7 @@ import java.nio.ByteOrder;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A message that is being received into its place in memory. It is expanded if compressed, and its
@@ -23,7 +24,10 @@ final class ArrivingMessage implements Arriving {
   private final Arrivals arrivals;
   private final Executor executor;
   private final Slabs slabs;
-  private UnsafeBuffer place;
+
+  /** Nowhere until {@link #begin}. */
+  private final UnsafeBuffer place = new UnsafeBuffer(0, 0);
+
   private int at;
 
   /** Whether nothing is written any more. */
@@ -46,7 +50,7 @@ final class ArrivingMessage implements Arriving {
    * @param slabs has memory for what is expanded
    * @return null if nobody waits for it
    */
-  static ArrivingMessage of(
+  static @Nullable ArrivingMessage of(
       final UploadId id, final Arrivals arrivals, final Executor executor, final Slabs slabs) {
     final ArrivingMessage message = new ArrivingMessage(id, arrivals, executor, slabs);
     return message.begin() ? message : null;
@@ -56,7 +60,7 @@ final class ArrivingMessage implements Arriving {
   private synchronized boolean begin() {
     final long address = arrivals.arriving(id.number(), id.place(), id.expanded(), this::stop);
     if (address != 0) {
-      place = new UnsafeBuffer(address, id.expanded());
+      place.wrap(address, id.expanded());
     }
     return address != 0;
   }
@@ -144,7 +148,7 @@ final class ArrivingMessage implements Arriving {
     return wasUnderWay;
   }
 
-  private void tell(final String failure) {
+  private void tell(final @Nullable String failure) {
     arrivals.arrived(id.number(), id.place(), id.expanded(), failure);
   }
 }

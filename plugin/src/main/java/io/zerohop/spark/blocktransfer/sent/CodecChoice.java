@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config.SentCodec;
 import java.util.EnumMap;
 import java.util.Map;
+import java.util.Objects;
 
 /**
  * Chooses the codec of the messages to one reader by measured throughput. With a codec, the
@@ -138,7 +139,8 @@ final class CodecChoice {
   /** A message was compressed, even if it is then sent without. */
   synchronized void compressed(
       final MessageCodec codec, final int bytes, final int left, final long nanos) {
-    codecs.get(codec).did((double) bytes / Math.max(1, nanos), (double) left / bytes);
+    Objects.requireNonNull(codecs.get(codec), "one that compresses")
+        .did((double) bytes / Math.max(1, nanos), (double) left / bytes);
   }
 
   /** A message is handed to the network. */

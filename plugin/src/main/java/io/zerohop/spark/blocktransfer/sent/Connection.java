@@ -13,6 +13,7 @@ import org.apache.spark.network.buffer.NioManagedBuffer;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
+import org.jspecify.annotations.Nullable;
 
 /** A connection to the block port of one executor. Thread safe; whoever connected closes it. */
 final class Connection {
@@ -40,7 +41,10 @@ final class Connection {
    * @param end called once, on a thread of Netty's, with the answer, or with a failure; not called
    *     if this throws
    */
-  void upload(final UploadId id, final ByteBuffer body, final BiConsumer<Reply, Throwable> end) {
+  void upload(
+      final UploadId id,
+      final ByteBuffer body,
+      final BiConsumer<@Nullable Reply, @Nullable Throwable> end) {
     final ByteBuffer header = new UploadBlockStream(id.encode().name(), metadata).toByteBuffer();
     final Outcome outcome = new Outcome(end);
     try {
@@ -55,10 +59,10 @@ final class Connection {
 
   /** Reports the end of one upload once; Spark may report its failure twice. */
   private final class Outcome implements RpcResponseCallback {
-    private final BiConsumer<Reply, Throwable> end;
+    private final BiConsumer<@Nullable Reply, @Nullable Throwable> end;
     private final AtomicBoolean ended = new AtomicBoolean();
 
-    Outcome(final BiConsumer<Reply, Throwable> end) {
+    Outcome(final BiConsumer<@Nullable Reply, @Nullable Throwable> end) {
       this.end = end;
       underWay.incrementAndGet();
     }
@@ -73,7 +77,7 @@ final class Connection {
       tell(null, failure);
     }
 
-    private void tell(final Reply reply, final Throwable failure) {
+    private void tell(final @Nullable Reply reply, final @Nullable Throwable failure) {
       if (ended.compareAndSet(false, true)) {
         if (failure != null) {
           close();

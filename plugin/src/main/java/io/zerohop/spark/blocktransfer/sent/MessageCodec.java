@@ -5,6 +5,7 @@ import com.github.luben.zstd.ZstdException;
 import java.nio.ByteBuffer;
 import net.jpountz.lz4.LZ4Exception;
 import net.jpountz.lz4.LZ4Factory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A codec of messages. Buffers are direct. A codec whose native library cannot be loaded fails like
@@ -72,7 +73,7 @@ enum MessageCodec {
   private static final MessageCodec[] ALL = values();
 
   /** Returns the codec of a number that came over the network; null if there is none. */
-  static MessageCodec of(final int ordinal) {
+  static @Nullable MessageCodec of(final int ordinal) {
     return ordinal > 0 && ordinal < ALL.length ? ALL[ordinal] : null;
   }
 

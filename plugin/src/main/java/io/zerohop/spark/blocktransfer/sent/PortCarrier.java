@@ -32,6 +32,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -72,8 +73,8 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private final Map<ArrivingWord, Long> arrivingWords = new ConcurrentHashMap<>();
 
   private final SelfTest selfTest;
-  private volatile Arrivals arrivals;
-  private volatile ServedLinks served;
+  private volatile @Nullable Arrivals arrivals;
+  private volatile @Nullable ServedLinks served;
   private volatile boolean closed;
 
   /**
@@ -161,8 +162,15 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         connections.threads(),
         roads,
         new CodecChoice(port.codec(), clock),
-        transfer -> served.lost(executorId, transfer),
+        transfer -> tellLost(executorId, transfer),
         onFailure);
+  }
+
+  private void tellLost(final String executorId, final long transfer) {
+    final ServedLinks answering = served;
+    if (answering != null) {
+      answering.lost(executorId, transfer);
+    }
   }
 
   @Override
@@ -187,7 +195,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   }
 
   @Override
-  public Arriving message(final UploadId id) {
+  public @Nullable Arriving message(final UploadId id) {
     final Arrivals taker = arrivals;
     if (taker == null || id.length() > Math.min(id.expanded(), SIZES.longest())) {
       return null;
@@ -196,7 +204,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   }
 
   @Override
-  public Arriving word(final UploadId id) {
+  public @Nullable Arriving word(final UploadId id) {
     if (id.type() == UploadId.ECHO) {
       return selfTest.arriving(id);
     }
@@ -208,7 +216,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     return word;
   }
 
-  private ArrivingWord wordOf(final UploadId id) {
+  private @Nullable ArrivingWord wordOf(final UploadId id) {
     return switch (id.type()) {
       case UploadId.QUESTION, UploadId.BYE -> question(id);
       case UploadId.ANSWER -> answer(id);
@@ -217,7 +225,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     };
   }
 
-  private ArrivingWord question(final UploadId id) {
+  private @Nullable ArrivingWord question(final UploadId id) {
     final ServedLinks answering = served;
     final int bytes = id.length();
     if (answering == null || bytes > MAX_QUESTION_BYTES) {
@@ -231,9 +239,10 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         bytes, sends, words -> read(answering, id, words), () -> waitingBytes.addAndGet(-bytes));
   }
 
-  private static void read(final ServedLinks answering, final UploadId id, final ByteBuffer words) {
+  private static void read(
+      final ServedLinks answering, final UploadId id, final @Nullable ByteBuffer words) {
     final String sender = words == null ? null : Words.sender(words);
-    if (sender == null) {
+    if (words == null || sender == null) {
       LOG.debug("a request is invalid or was damaged");
       return; // Who asked gives up by itself.
     }
@@ -244,7 +253,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
   }
 
-  private ArrivingWord answer(final UploadId id) {
+  private @Nullable ArrivingWord answer(final UploadId id) {
     final PortLink link = links.get(id.number());
     if (link == null || !link.waits(id.place()) || id.length() > MAX_ANSWER_BYTES) {
       return null;
@@ -253,7 +262,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         id.length(), arriving, words -> link.answered(id.place(), words), () -> {});
   }
 
-  private ArrivingWord lost(final UploadId id) {
+  private @Nullable ArrivingWord lost(final UploadId id) {
     final Arrivals taker = arrivals;
     final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
     return taker == null || id.length() != nothing.remaining()
@@ -378,7 +387,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     private final Supplier<BlockManagerId> self;
     private final Clock clock;
     private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
-    private Connection connection;
+    private @Nullable Connection connection;
 
     /**
      * @param self where this executor's block port is
@@ -396,12 +405,14 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
      * @throws ExchangeException if it does not come within the limit
      */
     synchronized void run(final Duration limit) {
-      if (connection == null || !connection.alive()) {
+      Connection to = connection;
+      if (to == null || !to.alive()) {
         final BlockManagerId own = self.get();
-        connection = connections.connect(own.host(), own.port(), limit);
+        to = connections.connect(own.host(), own.port(), limit);
+        connection = to;
       }
       final CompletableFuture<Reply> end = new CompletableFuture<>();
-      connection.upload(
+      to.upload(
           UploadId.word(UploadId.ECHO, secret, 0, BYTES),
           ByteBuffer.allocate(BYTES),
           (reply, failure) -> {
@@ -419,7 +430,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
               "this executor's block port does not hand uploads on (" + reply + ")");
         }
       } catch (final ExecutionException | TimeoutException e) {
-        connection.close();
+        to.close();
         throw new ExchangeException(
             Reason.CLOSED,
             Message.of("this executor takes no uploads, as when it is being decommissioned")
@@ -432,7 +443,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
 
     /** What takes it. */
-    Arriving arriving(final UploadId id) {
+    @Nullable Arriving arriving(final UploadId id) {
       if (id.number() != secret || id.length() != BYTES) {
         return null;
       }

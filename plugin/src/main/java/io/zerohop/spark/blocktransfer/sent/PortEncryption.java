@@ -1,6 +1,7 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 
 /** The encryption of Spark's connections between executors. */
 public enum PortEncryption {
@@ -40,7 +41,7 @@ public enum PortEncryption {
    * Returns why blocks must not be sent as they are: the user wants them encrypted on disks, and
    * Spark's block transfer also encrypts them on the way. Null if they may be.
    */
-  public static String obstacle(final SparkConf conf) {
+  public static @Nullable String obstacle(final SparkConf conf) {
     return conf.getBoolean("spark.io.encryption.enabled", false) && of(conf) == NONE
         ? "spark.io.encryption.enabled requires encryption, and Spark's connections have none"
         : null;

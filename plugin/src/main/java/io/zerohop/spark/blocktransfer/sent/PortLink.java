@@ -15,6 +15,7 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A link to an owner: requests are uploads to it, and responses are uploads to this executor.
@@ -83,7 +84,7 @@ final class PortLink implements ControlLink {
     return answer;
   }
 
-  private void asked(final int id, final Reply reply, final Throwable failure) {
+  private void asked(final int id, final @Nullable Reply reply, final @Nullable Throwable failure) {
     if (failure != null) {
       fail(id, closed());
     } else if (reply != Reply.TAKEN) {
@@ -99,7 +100,7 @@ final class PortLink implements ControlLink {
   }
 
   /** An answer has come; null if it was damaged. */
-  void answered(final int id, final ByteBuffer answer) {
+  void answered(final int id, final @Nullable ByteBuffer answer) {
     if (answer == null) {
       fail(id, new ZerohopException(Category.RETRY, "a response of " + owner + " was damaged"));
       return;

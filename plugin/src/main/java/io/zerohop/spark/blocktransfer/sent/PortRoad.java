@@ -21,6 +21,7 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -111,9 +112,9 @@ final class PortRoad implements Road {
 
   /** The connection with the least to do; asks for another one if that has something to do. */
   private Lane lane() {
-    Lane least = null;
+    Lane least = lanes.get(0);
     for (final Lane lane : lanes) {
-      if (least == null || lane.underWay().get() < least.underWay().get()) {
+      if (lane.underWay().get() < least.underWay().get()) {
         least = lane;
       }
     }
@@ -214,7 +215,7 @@ final class PortRoad implements Road {
    *
    * @param copy holds the body, if that is compressed
    */
-  private record Message(UploadId id, ByteBuffer body, Slab copy) {
+  private record Message(UploadId id, ByteBuffer body, @Nullable Slab copy) {
     void release() {
       if (copy != null) {
         copy.release();
@@ -269,7 +270,7 @@ final class PortRoad implements Road {
   }
 
   /** Null if that leaves too much of it, or there is no memory for it. */
-  private Message compressed(
+  private @Nullable Message compressed(
       final MessageCodec codec,
       final long id,
       final long offset,
@@ -305,7 +306,8 @@ final class PortRoad implements Road {
     }
   }
 
-  private static void ended(final Reply reply, final Throwable failure, final Completion done) {
+  private static void ended(
+      final @Nullable Reply reply, final @Nullable Throwable failure, final Completion done) {
     if (failure != null) {
       done.done(String.valueOf(failure.getMessage()));
     } else {

@@ -15,6 +15,7 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -84,8 +85,9 @@ final class ServedLinks implements AutoCloseable {
     /** Whether it has asked something since that connection was made. */
     private boolean hasAsked;
 
-    Reader(final String executorId) {
+    Reader(final String executorId, final Connection back) {
       this.executorId = executorId;
+      this.back = back;
     }
   }
 
@@ -233,7 +235,8 @@ final class ServedLinks implements AutoCloseable {
     try {
       return attempt.join(); // Connecting has a limit.
     } catch (final CompletionException e) {
-      throw new CarrierException(Message.of(e.getCause()), e.getCause());
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new CarrierException(Message.of(cause), cause);
     }
   }
 
@@ -255,7 +258,7 @@ final class ServedLinks implements AutoCloseable {
     synchronized (lock) {
       attempts.remove(executorId);
       gone.remove(executorId);
-      final Reader reader = readers.computeIfAbsent(executorId, Reader::new);
+      final Reader reader = readers.computeIfAbsent(executorId, id -> new Reader(id, made));
       reader.back = made;
       reader.hasAsked = false;
     }

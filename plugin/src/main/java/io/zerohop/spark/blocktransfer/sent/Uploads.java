@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.LongAdder;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.storage.ShuffleBlockBatchId;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Receives the uploads that are Zerohop's. All of it runs on event loops of Spark's, so it only
@@ -12,16 +13,16 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
  */
 public final class Uploads {
   private final LongAdder strangers = new LongAdder();
-  private volatile Receiver receiver;
+  private volatile @Nullable Receiver receiver;
 
   /** Receives messages and words. Called by event loops, which must not be blocked. */
   interface Receiver {
 
     /** A message comes; null if nobody waits for it. */
-    Arriving message(UploadId id);
+    @Nullable Arriving message(UploadId id);
 
     /** A word comes; null if there is no room for it, or nobody waits for it. */
-    Arriving word(UploadId id);
+    @Nullable Arriving word(UploadId id);
   }
 
   /** One upload on its way. For one thread. */
@@ -57,8 +58,8 @@ public final class Uploads {
     }
   }
 
-  /** From now on uploads are taken by this one; by nobody if it is null. */
-  void receiver(final Receiver taker) {
+  /** From now on uploads are taken by this one, or by nobody. */
+  void receiver(final @Nullable Receiver taker) {
     receiver = taker;
   }
 
@@ -89,13 +90,16 @@ public final class Uploads {
   private static final class Callback implements StreamCallbackWithID {
     private final String name;
     private long left;
-    private Arriving arriving;
+
+    /** Absent if it is drained, or over. */
+    private @Nullable Arriving arriving;
+
     private Reply reply = Reply.DROPPED;
 
     /**
-     * @param arriving null if it is drained
+     * @param arriving absent if it is drained
      */
-    Callback(final String name, final long length, final Arriving arriving) {
+    Callback(final String name, final long length, final @Nullable Arriving arriving) {
       this.name = name;
       this.left = length;
       this.arriving = arriving;

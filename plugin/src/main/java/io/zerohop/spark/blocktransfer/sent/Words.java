@@ -8,6 +8,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The bodies of words. A request or a farewell begins with the sender: two bytes of length and the
@@ -42,7 +43,7 @@ final class Words {
   }
 
   /** Returns a body without its checksum; null if that is wrong. */
-  static ByteBuffer checked(final byte[] body) {
+  static @Nullable ByteBuffer checked(final byte[] body) {
     final int length = body.length - SUM_BYTES;
     if (length < 0
         || ByteBuffer.wrap(body).getInt(length) != sum(ByteBuffer.wrap(body, 0, length))) {
@@ -52,7 +53,7 @@ final class Words {
   }
 
   /** Reads who says it; null if that makes no sense. */
-  static String sender(final ByteBuffer words) {
+  static @Nullable String sender(final ByteBuffer words) {
     if (words.remaining() < Short.BYTES) {
       return null;
     }
@@ -71,22 +72,22 @@ final class Words {
    */
   static final class ArrivingWord implements Arriving {
     private final Executor executor;
-    private final Consumer<ByteBuffer> taken;
+    private final Consumer<@Nullable ByteBuffer> taken;
     private final Runnable end;
-    private byte[] body;
+
+    /** Absent once no more of it is taken. */
+    private byte @Nullable [] body;
+
     private int at;
 
-    /** Whether no more of it is taken. */
-    private boolean over;
-
     /**
-     * @param taken gets what it says; null if it was damaged
+     * @param taken gets what it says, or null if it was damaged
      * @param end run once when it is not needed any more
      */
     ArrivingWord(
         final int length,
         final Executor executor,
-        final Consumer<ByteBuffer> taken,
+        final Consumer<@Nullable ByteBuffer> taken,
         final Runnable end) {
       this.body = new byte[length];
       this.executor = executor;
@@ -96,9 +97,10 @@ final class Words {
 
     @Override
     public synchronized void bytes(final ByteBuffer piece) {
-      if (!over) {
+      final byte[] to = body;
+      if (to != null) {
         final int length = piece.remaining();
-        piece.get(body, at, length);
+        piece.get(to, at, length);
         at += length;
       }
     }
@@ -134,13 +136,12 @@ final class Words {
     }
 
     synchronized boolean isOver() {
-      return over;
+      return body == null;
     }
 
     /** Takes no more of it; returns what has come, and null if it was over before. */
-    private synchronized byte[] stop() {
-      final byte[] come = over ? null : body;
-      over = true;
+    private synchronized byte @Nullable [] stop() {
+      final byte[] come = body;
       body = null;
       return come;
     }

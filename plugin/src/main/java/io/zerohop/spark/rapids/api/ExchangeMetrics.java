@@ -5,6 +5,7 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.sql.execution.metric.SQLMetric;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.Option;
@@ -32,9 +33,9 @@ public final class ExchangeMetrics {
   private static final Logger LOG = LoggerFactory.getLogger(ExchangeMetrics.class);
   private static final AtomicBoolean SAID = new AtomicBoolean();
 
-  private final SQLMetric written;
-  private final SQLMetric read;
-  private final SQLMetric readTime;
+  private final @Nullable SQLMetric written;
+  private final @Nullable SQLMetric read;
+  private final @Nullable SQLMetric readTime;
 
   private ExchangeMetrics(final Map<String, SQLMetric> metrics) {
     written = metric(metrics, WRITTEN);
@@ -52,7 +53,8 @@ public final class ExchangeMetrics {
     return of(RapidsClasses.get().exchangeMetrics(dependency));
   }
 
-  private static SQLMetric metric(final Map<String, SQLMetric> metrics, final String name) {
+  private static @Nullable SQLMetric metric(
+      final Map<String, SQLMetric> metrics, final String name) {
     final Option<SQLMetric> found = metrics.get(name);
     return found.isDefined() ? found.get() : null;
   }
@@ -92,7 +94,7 @@ public final class ExchangeMetrics {
     add(readTime, nanos);
   }
 
-  private static void add(final SQLMetric metric, final long value) {
+  private static void add(final @Nullable SQLMetric metric, final long value) {
     if (metric != null && value > 0) {
       metric.add(value);
     }

@@ -16,6 +16,7 @@ import org.apache.spark.TaskContext;
 import org.apache.spark.sql.execution.metric.SQLMetric;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import scala.Function0;
 import scala.Option;
 import scala.collection.immutable.Map;
@@ -125,7 +126,7 @@ public final class RapidsClasses {
   }
 
   /** The packed table that is a batch's only column; null if it is a batch of another kind. */
-  public ContiguousTable packedTable(final ColumnarBatch batch) {
+  public @Nullable ContiguousTable packedTable(final ColumnarBatch batch) {
     final Object column = batch.numCols() == 1 ? batch.column(0) : null;
     if (!packedColumn.isInstance(column)) {
       return null;

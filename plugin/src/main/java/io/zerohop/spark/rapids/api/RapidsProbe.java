@@ -7,6 +7,7 @@ import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.EnumMap;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -85,7 +86,7 @@ public final class RapidsProbe {
   }
 
   /** The first thing that it lacks for a feature; null if it has all. */
-  public String missing(final RapidsFeature feature) {
+  public @Nullable String missing(final RapidsFeature feature) {
     return missing.get(feature);
   }
 

@@ -5,6 +5,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 
 /**
@@ -74,7 +75,8 @@ public final class SpillStore {
   /** Answers what the store asks; it never leaves the list when it has given something back. */
   private record Handle(long priority, Place place) implements InvocationHandler {
     @Override
-    public Object invoke(final Object self, final Method method, final Object[] arguments) {
+    public @Nullable Object invoke(
+        final Object self, final Method method, final Object[] arguments) {
       return switch (method.getName()) {
         case "approxSizeInBytes" -> place.bytes();
         case "spillable" -> place.bytes() > 0;
@@ -88,7 +90,7 @@ public final class SpillStore {
       };
     }
 
-    private static Object nothing(final Class<?> type) {
+    private static @Nullable Object nothing(final Class<?> type) {
       if (type == boolean.class) {
         return false;
       }

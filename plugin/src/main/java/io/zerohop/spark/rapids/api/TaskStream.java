@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.api;
 
 import io.zerohop.device.CopyStream;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A stream for a map task's small GPU work beside its copies, opened at the first need. For one
@@ -9,10 +10,12 @@ import java.util.function.Supplier;
  */
 public final class TaskStream implements AutoCloseable {
   private final Supplier<CopyStream> opener;
-  private CopyStream stream;
+
+  /** Absent until the first need, and after a {@link #close}. */
+  private @Nullable CopyStream stream;
 
   /** Why it could not be closed: what it uses must never be freed. */
-  private RuntimeException failure;
+  private @Nullable RuntimeException failure;
 
   /**
    * @param opener gives a stream in the order of what the calling thread does on the GPU

@@ -8,6 +8,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.sql.internal.SQLConf;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -34,16 +35,17 @@ public final class RetryChecksums {
 
   private RetryChecksums() {}
 
-  /** The fields of Spark's dependency; null where this Spark has none, or lets nobody set it. */
+  /** The fields of Spark's dependency; absent where this Spark has none, or lets nobody set it. */
   private static final class Fields {
     /** By its name in Spark 4.1, and in 4.2. */
-    static final Field FULL_RETRY =
+    static final @Nullable Field FULL_RETRY =
         settable("checksumMismatchFullRetryEnabled", "_checksumMismatchFullRetryEnabled");
 
     /** From Spark 4.2 on. */
-    static final Field QUERY_ROLLBACK = settable("checksumMismatchQueryLevelRollbackEnabled");
+    static final @Nullable Field QUERY_ROLLBACK =
+        settable("checksumMismatchQueryLevelRollbackEnabled");
 
-    private static Field settable(final String... names) {
+    private static @Nullable Field settable(final String... names) {
       for (final String name : names) {
         try {
           final Field field = ShuffleDependency.class.getDeclaredField(name);
@@ -68,7 +70,8 @@ public final class RetryChecksums {
     if (!retry && !isOn(ENABLED)) {
       return false;
     }
-    if (Fields.FULL_RETRY == null) {
+    final Field fullRetry = Fields.FULL_RETRY;
+    if (fullRetry == null) {
       say(
           SparkCode.CHECKSUMS_NOT_IN_SPARK
               .says(
@@ -78,15 +81,15 @@ public final class RetryChecksums {
               .remedy("use Spark 4.1 or 4.2"));
       return false;
     }
-    return !retry || set(dependency);
+    return !retry || set(dependency, fullRetry);
   }
 
-  private static boolean set(final ShuffleDependency<?, ?, ?> dependency) {
+  private static boolean set(final ShuffleDependency<?, ?, ?> dependency, final Field fullRetry) {
     try {
       if (isOn(QUERY_ROLLBACK) && Fields.QUERY_ROLLBACK != null) {
         Fields.QUERY_ROLLBACK.setBoolean(dependency, true);
       }
-      Fields.FULL_RETRY.setBoolean(dependency, true);
+      fullRetry.setBoolean(dependency, true);
       return true;
     } catch (final IllegalAccessException e) {
       say(

@@ -18,6 +18,7 @@ import java.time.Duration;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongFunction;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -42,11 +43,14 @@ public final class RowHash implements AutoCloseable {
   private final Duration limit;
   private final long attempt;
   private final long[] sums;
-  private RowHashBatch batch;
+
+  /** Absent before the first table. */
+  private @Nullable RowHashBatch batch;
+
   private boolean known = true;
 
-  /** Sums of chunks that the GPU writes, and the partitions that they belong to. */
-  private HostBuffer results;
+  /** Sums of chunks that the GPU writes, if there is room for any; their partitions are below. */
+  private @Nullable HostBuffer results;
 
   private int[] partitions = {};
   private int waiting;
@@ -132,39 +136,44 @@ public final class RowHash implements AutoCloseable {
 
   /** Has the GPU hash what was added. Tables may be freed behind it, in the order of the stream. */
   public void launch() {
-    if (batch == null || batch.isEmpty()) {
+    final RowHashBatch next = batch;
+    if (next == null || next.isEmpty()) {
       return;
     }
-    final int count = batch.results();
-    makeRoom(count);
-    stream.get().submit(batch, results.address() + (long) Long.BYTES * waiting);
+    final int count = next.results();
+    final HostBuffer room = makeRoom(count);
+    stream.get().submit(next, room.address() + (long) Long.BYTES * waiting);
     for (int i = 0; i < count; i++) {
-      partitions[waiting + i] = batch.slot(i);
+      partitions[waiting + i] = next.slot(i);
     }
     waiting += count;
-    batch.clear();
+    next.clear();
   }
 
-  private void makeRoom(final int count) {
-    if (waiting + count <= partitions.length) {
-      return;
+  private HostBuffer makeRoom(final int count) {
+    HostBuffer room = results;
+    if (room != null && waiting + count <= partitions.length) {
+      return room;
     }
     collect();
-    if (count > partitions.length) {
+    if (room == null || count > partitions.length) {
       freeResults();
-      results = buffers.apply(Math.max(BUFFER_BYTES, (long) Long.BYTES * count));
-      partitions = new int[(int) (results.bytes() / Long.BYTES)];
+      room = buffers.apply(Math.max(BUFFER_BYTES, (long) Long.BYTES * count));
+      results = room;
+      partitions = new int[(int) (room.bytes() / Long.BYTES)];
     }
+    return room;
   }
 
   /** Waits for the launches so far and adds their sums. */
   private void collect() {
-    if (waiting == 0) {
+    final HostBuffer from = results;
+    if (from == null || waiting == 0) {
       return;
     }
     stream.get().synchronize(limit);
     for (int i = 0; i < waiting; i++) {
-      sums[partitions[i]] += Platform.getLong(null, results.address() + (long) Long.BYTES * i);
+      sums[partitions[i]] += Platform.getLong(null, from.address() + (long) Long.BYTES * i);
     }
     waiting = 0;
   }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -62,7 +63,7 @@ public final class PackedColumns {
    * Reads cudf's metadata; null if the table has no columns, for which there is none, and null, and
    * said once, if it is not what this class knows.
    */
-  public static PackedColumns parse(final byte[] metadata) {
+  public static @Nullable PackedColumns parse(final byte[] metadata) {
     if (distrusted) {
       return null;
     }
@@ -85,7 +86,7 @@ public final class PackedColumns {
   }
 
   /** The same, also where it is not {@linkplain #trust trusted}; null, too, if it is empty. */
-  public static PackedColumns read(final byte[] metadata) {
+  public static @Nullable PackedColumns read(final byte[] metadata) {
     final PackedHeader header = PackedHeader.of(metadata.length);
     final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
     if (header == null || !header.isValid(all)) {
@@ -360,7 +361,7 @@ public final class PackedColumns {
     }
 
     /** Of metadata of so many bytes; null if none fits. */
-    static PackedHeader of(final int bytes) {
+    static @Nullable PackedHeader of(final int bytes) {
       for (final PackedHeader header : values()) {
         final int entries = bytes - header.length;
         if (entries > 0 && entries % PackedColumns.ENTRY_BYTES == 0) {

@@ -8,6 +8,7 @@ import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A plan for joining packed tables of one kind into one: the place of each piece of each column,
@@ -50,7 +51,7 @@ public final class TableAssembly {
    *
    * @return null if these tables cannot be put together so: cudf has to concatenate them
    */
-  public static TableAssembly plan(final List<PackedTable> parts) {
+  public static @Nullable TableAssembly plan(final List<PackedTable> parts) {
     final PackedColumns[] tables = new PackedColumns[parts.size()];
     final int[][] bounds = new int[parts.size()][];
     int entries = 0;

@@ -8,6 +8,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The host's description of the tables of a block in one batch of a map output. It comes before
@@ -135,7 +136,7 @@ public final class TableHeader {
    * @return null at the end of the stream
    * @throws IOException if it is damaged or cut off
    */
-  public static List<PackedTable> read(final InputStream in) throws IOException {
+  public static @Nullable List<PackedTable> read(final InputStream in) throws IOException {
     final byte[] fixed = in.readNBytes(FIXED_BYTES);
     if (fixed.length == 0) {
       return null;

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 import org.apache.spark.SparkConf;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -52,7 +53,9 @@ public final class DevicePressure implements AutoCloseable {
   private final Clock clock;
   private final AtomicBoolean said = new AtomicBoolean();
   private final List<Object> handles = new ArrayList<>();
-  private SpillStore store;
+
+  /** Absent where RAPIDS is not asked. */
+  private @Nullable SpillStore store;
 
   /** The methods of a plan's node that are called by name. */
   interface Pool {
@@ -106,9 +109,10 @@ public final class DevicePressure implements AutoCloseable {
 
   private void register() {
     try {
-      store = SpillStore.find();
-      handles.add(store.add(Long.MIN_VALUE, place(EvictionScope.COLD)));
-      handles.add(store.add(Long.MAX_VALUE, place(EvictionScope.ALL)));
+      final SpillStore found = SpillStore.find();
+      store = found;
+      handles.add(found.add(Long.MIN_VALUE, place(EvictionScope.COLD)));
+      handles.add(found.add(Long.MAX_VALUE, place(EvictionScope.ALL)));
       LOG.debug("RAPIDS asks Zerohop's pool in GPU memory when it runs out of memory");
     } catch (final Throwable e) {
       SparkCode.SPILL_STORE_UNKNOWN
@@ -203,9 +207,12 @@ public final class DevicePressure implements AutoCloseable {
   /** Ends; idempotent. */
   @Override
   public void close() {
+    final SpillStore from = store;
     try {
-      for (final Object handle : handles) {
-        store.remove(handle);
+      if (from != null) {
+        for (final Object handle : handles) {
+          from.remove(handle);
+        }
       }
     } catch (final Throwable e) {
       LOG.debug("RAPIDS has ended before", e);

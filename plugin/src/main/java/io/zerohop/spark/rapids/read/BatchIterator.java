@@ -21,6 +21,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import scala.Product2;
 import scala.Tuple2;
 import scala.collection.AbstractIterator;
@@ -61,7 +62,9 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private final ReentrantLock lock = new ReentrantLock();
 
   private volatile boolean closed;
-  private ColumnarBatch next;
+
+  /** What is handed out next, once it is there. */
+  private @Nullable ColumnarBatch next;
 
   public BatchIterator(
       final RapidsClasses rapids,
@@ -107,17 +110,17 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
 
   @Override
   public Product2<Integer, ColumnarBatch> next() {
-    if (!hasNext()) {
+    final ColumnarBatch batch = hasNext() ? next : null;
+    if (batch == null) {
       throw new NoSuchElementException();
     }
-    final ColumnarBatch batch = next;
     next = null;
     task.metrics().incRecordsRead(batch.numRows());
     return new Tuple2<>(partition, batch);
   }
 
   /** The next batch; null at the end. */
-  private ColumnarBatch load() {
+  private @Nullable ColumnarBatch load() {
     while (gathered.isEmpty()) {
       if (loader.isEmpty()) {
         timed(this::fetchBatch);

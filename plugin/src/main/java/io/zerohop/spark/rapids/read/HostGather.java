@@ -9,6 +9,7 @@ import io.zerohop.spark.rapids.format.TableAssembly;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Gathers by cudf's own copies, table by table and out of its own host memory; Zerohop runs nothing
@@ -80,7 +81,7 @@ public final class HostGather implements TableGather {
   }
 
   @Override
-  public int[] checksums(
+  public int @Nullable [] checksums(
       final DeviceMemoryBuffer blocks, final long[] starts, final DeviceMemoryBuffer offsets) {
     return null;
   }

@@ -5,6 +5,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.format.TableAssembly;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Copies bytes of tables into RAPIDS' memory, in the order of the task's own stream. For one task's
@@ -49,7 +50,7 @@ public interface TableGather extends AutoCloseable {
    * @param offsets the same on the GPU, 8 bytes each
    * @return null if it cannot tell, as one whose blocks the host has verified
    */
-  int[] checksums(DeviceMemoryBuffer blocks, long[] starts, DeviceMemoryBuffer offsets);
+  int @Nullable [] checksums(DeviceMemoryBuffer blocks, long[] starts, DeviceMemoryBuffer offsets);
 
   /** Waits until nothing is read any more of what was gathered. */
   void finish();

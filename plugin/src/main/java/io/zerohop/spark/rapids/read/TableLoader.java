@@ -22,12 +22,14 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Loads the tables of fetched blocks into RAPIDS' memory: all requested ones by one allocation and
@@ -49,14 +51,24 @@ public final class TableLoader implements AutoCloseable {
   /**
    * A waiting piece, and the address of its bytes within the gather's reach.
    *
-   * @param table null if it is a Kudo block
+   * @param table absent if it is a Kudo block
    * @param room what it takes in GPU memory until it is part of a table
-   * @param of whose extent it is, if that carries a checksum that was not compared; else null
+   * @param of whose extent it is, if that carries a checksum that was not compared
    */
   private record Waiting(
-      PackedTable table, long address, long bytes, long room, FetchedBlock of, int extent) {
+      @Nullable PackedTable table,
+      long address,
+      long bytes,
+      long room,
+      @Nullable FetchedBlock of,
+      int extent) {
     boolean isKudo() {
       return table == null;
+    }
+
+    /** Of one that is not {@linkplain #isKudo Kudo's}. */
+    PackedTable packed() {
+      return Objects.requireNonNull(table, "a Kudo block is no packed table");
     }
   }
 
@@ -137,9 +149,9 @@ public final class TableLoader implements AutoCloseable {
     addKudo(gather.reaches(block, extent) ? at : staging.copy(at, bytes), bytes, block, extent);
   }
 
-  /** Of an extent of a block, or of null if it comes from a stream. */
+  /** Of an extent of a block, or of no block if it comes from a stream. */
   private void addKudo(
-      final long address, final long bytes, final FetchedBlock block, final int extent) {
+      final long address, final long bytes, final @Nullable FetchedBlock block, final int extent) {
     final FetchedBlock summed = block != null && block.extentChecked(extent) ? block : null;
     final Waiting next =
         new Waiting(null, address, bytes, bytes + kudo.bytesPerBlock(), summed, extent);
@@ -161,7 +173,8 @@ public final class TableLoader implements AutoCloseable {
           addKudo(staging.read(in, bytes), bytes, null, 0);
           continue;
         }
-        final List<PackedTable> tables = TableHeader.read(in);
+        final List<PackedTable> tables =
+            Objects.requireNonNull(TableHeader.read(in), "there is more in the stream");
         final long bytes = TableHeader.payload(tables);
         rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
       }
@@ -263,7 +276,7 @@ public final class TableLoader implements AutoCloseable {
     final TableAssembly plan =
         now.size() == 1 || !gather.canAssemble()
             ? null
-            : TableAssembly.plan(now.stream().map(Waiting::table).toList());
+            : TableAssembly.plan(now.stream().map(Waiting::packed).toList());
     if (plan != null) {
       to.add(assemble(plan, now));
     } else {
@@ -287,15 +300,15 @@ public final class TableLoader implements AutoCloseable {
       final List<TableGather.Piece> pieces = new ArrayList<>();
       long at = 0;
       for (final Waiting next : tables) {
-        if (next.table().bytes() > 0) {
-          pieces.add(new TableGather.Piece(next.address(), at, next.table().bytes()));
+        if (next.bytes() > 0) {
+          pieces.add(new TableGather.Piece(next.address(), at, next.bytes()));
         }
         at += next.room();
       }
       gather.copy(pieces, memory);
       long offset = 0;
       for (final Waiting next : tables) {
-        to.add(table(next.table(), memory, offset));
+        to.add(table(next.packed(), memory, offset));
         offset += next.room();
       }
     }
@@ -337,7 +350,9 @@ public final class TableLoader implements AutoCloseable {
     private final DataType[] types;
     private final Runnable check;
     private final long bytesPerBlock;
-    private Schema schema;
+
+    /** Absent before the first table. */
+    private @Nullable Schema schema;
 
     /**
      * @param types of the columns
@@ -391,6 +406,7 @@ public final class TableLoader implements AutoCloseable {
       if (schema == null) {
         schema = rapids.schema(types);
       }
+      final Schema columns = schema;
       final long[] starts = new long[of.size() + 1];
       final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
       for (int i = 0; i < of.size(); i++) {
@@ -409,12 +425,13 @@ public final class TableLoader implements AutoCloseable {
         gather.finish(); // Blocks say how they are read: nothing may read others than were written.
         check.run();
         for (int i = 0; sums != null && i < sums.length; i++) {
-          if (of.get(i).of() != null) {
-            of.get(i).of().verify(of.get(i).extent(), sums[i]);
+          final FetchedBlock block = of.get(i).of();
+          if (block != null) {
+            block.verify(of.get(i).extent(), sums[i]);
           }
         }
         return rapids.withRetry(
-            () -> KudoGpuSerializer.assembleFromDeviceRaw(schema, blocks, list));
+            () -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list));
       }
     }
 

@@ -13,9 +13,11 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
 import java.nio.charset.StandardCharsets;
+import java.util.Objects;
 import java.util.function.Supplier;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.internal.SQLConf;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractFunction0;
@@ -144,9 +146,9 @@ public final class KudoPartitioning {
   }
 
   private static final class Holder {
-    private static final KudoPartitioning BOUND = bind();
+    private static final @Nullable KudoPartitioning BOUND = bind();
 
-    private static KudoPartitioning bind() {
+    private static @Nullable KudoPartitioning bind() {
       try {
         return new KudoPartitioning();
       } catch (final ReflectiveOperationException | IOException | LinkageError e) {
@@ -163,7 +165,7 @@ public final class KudoPartitioning {
   }
 
   /** Null if RAPIDS' classes are not those that are known; that is said once. */
-  static KudoPartitioning get() {
+  static @Nullable KudoPartitioning get() {
     return Holder.BOUND;
   }
 
@@ -183,7 +185,11 @@ public final class KudoPartitioning {
     return kindOf(partitioning) != null || isRange(partitioning);
   }
 
-  private Kind kindOf(final Object partitioning) {
+  private Kind known(final Object partitioning) {
+    return Objects.requireNonNull(kindOf(partitioning), "it has another form");
+  }
+
+  private @Nullable Kind kindOf(final Object partitioning) {
     final Class<?> original = partitioning.getClass();
     if (original == hash.original) {
       return hash;
@@ -196,7 +202,7 @@ public final class KudoPartitioning {
     try {
       return isRange(partitioning)
           ? (boolean) rangeToShuffle.invoke(partitioning)
-          : (boolean) kindOf(partitioning).toShuffle.invoke(partitioning);
+          : (boolean) known(partitioning).toShuffle.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }
@@ -205,13 +211,13 @@ public final class KudoPartitioning {
   /**
    * The same partitioning in the other form; this has to {@linkplain #applies apply} to it.
    *
-   * @param child of the exchange
+   * @param child of the exchange; a range partitioning alone takes it
    */
-  Object convert(final Object partitioning, final SparkPlan child) {
+  Object convert(final Object partitioning, final @Nullable SparkPlan child) {
     try {
       return isRange(partitioning)
           ? convertRange.invoke(partitioning, child)
-          : kindOf(partitioning).convert.invoke(partitioning);
+          : known(partitioning).convert.invoke(partitioning);
     } catch (final Throwable e) {
       throw RapidsClasses.rethrow(e);
     }

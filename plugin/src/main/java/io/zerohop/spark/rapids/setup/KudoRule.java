@@ -19,6 +19,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractFunction1;
@@ -65,7 +66,7 @@ final class KudoRule extends Rule<SparkPlan> {
 
   /** The exchange with a partitioning in the other form; itself if it is left alone. */
   private static SparkPlan convert(
-      final SparkPlan exchange, final KudoPartitioning kudo, final boolean on) {
+      final SparkPlan exchange, final @Nullable KudoPartitioning kudo, final boolean on) {
     final Object[] arguments = new Object[exchange.productArity()];
     for (int i = 0; i < arguments.length; i++) {
       arguments[i] = exchange.productElement(i);
@@ -73,7 +74,7 @@ final class KudoRule extends Rule<SparkPlan> {
         return exchange; // Rules may see a plan again.
       }
     }
-    for (int i = 0; on && i < arguments.length; i++) {
+    for (int i = 0; kudo != null && on && i < arguments.length; i++) {
       if (kudo.applies(arguments[i]) && canCarry(kudo, arguments[i], exchange)) {
         arguments[i] = kudo.convert(arguments[i], childOf(exchange));
         return exchange.makeCopy(arguments);

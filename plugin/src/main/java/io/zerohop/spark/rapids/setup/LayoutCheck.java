@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -85,7 +86,7 @@ final class LayoutCheck {
   }
 
   /** What is another way than we know; null if nothing is. */
-  private static String difference() {
+  private static @Nullable String difference() {
     try (ColumnVector ints = ColumnVector.fromBoxedInts(INTS);
         ColumnVector texts = ColumnVector.fromStrings(TEXTS);
         ColumnVector lists = lists();
@@ -111,7 +112,7 @@ final class LayoutCheck {
   }
 
   /** What cudf makes of metadata that we have written. */
-  private static String ofWritten(final byte[] metadata, final ContiguousTable of) {
+  private static @Nullable String ofWritten(final byte[] metadata, final ContiguousTable of) {
     final ByteBuffer direct = ByteBuffer.allocateDirect(metadata.length);
     direct.put(metadata).flip();
     try (Table again = Table.fromPackedTable(direct, of.getBuffer())) {
@@ -128,7 +129,7 @@ final class LayoutCheck {
   }
 
   /** Our own metadata of a packed table; null if it does not hold the rows from a first one on. */
-  private static byte[] written(final ContiguousTable table, final int first) {
+  private static byte @Nullable [] written(final ContiguousTable table, final int first) {
     final ByteBuffer direct = table.getMetadataDirectBuffer().duplicate();
     final byte[] metadata = new byte[direct.remaining()];
     direct.get(metadata);

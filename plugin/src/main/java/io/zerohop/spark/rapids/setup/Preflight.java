@@ -8,6 +8,7 @@ import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Properties;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -16,12 +17,16 @@ import org.slf4j.LoggerFactory;
  * are the same everywhere; the driver's machine may differ from theirs, so what only it lacks
  * forbids nothing.
  *
- * @param rapids version of the RAPIDS jar on the class path; null if there is none
- * @param probe what that lacks; null if there is none, or it was not looked at
- * @param kernels why our jar cannot use a GPU; null if it can
- * @param library why this machine cannot load our native library; null if it can
+ * @param rapids version of the RAPIDS jar on the class path, if there is one
+ * @param probe what that lacks; absent if there is none, or it was not looked at
+ * @param kernels why our jar cannot use a GPU, if so
+ * @param library why this machine cannot load our native library, if so
  */
-public record Preflight(String rapids, RapidsProbe probe, Message kernels, Message library) {
+public record Preflight(
+    @Nullable String rapids,
+    @Nullable RapidsProbe probe,
+    @Nullable Message kernels,
+    @Nullable Message library) {
   private static final Logger LOG = LoggerFactory.getLogger(Preflight.class);
   private static final String VERSION_FILE = "rapids4spark-version-info.properties";
 
@@ -40,7 +45,7 @@ public record Preflight(String rapids, RapidsProbe probe, Message kernels, Messa
     return new Preflight(rapidsVersion(), null, CudaDevice.missingKernels(), libraryFailure());
   }
 
-  private static Message libraryFailure() {
+  private static @Nullable Message libraryFailure() {
     try {
       NativeLibrary.require();
       return null;
@@ -49,7 +54,7 @@ public record Preflight(String rapids, RapidsProbe probe, Message kernels, Messa
     }
   }
 
-  private static String rapidsVersion() {
+  private static @Nullable String rapidsVersion() {
     final ClassLoader context = Thread.currentThread().getContextClassLoader();
     final ClassLoader loader = context == null ? Preflight.class.getClassLoader() : context;
     try (InputStream in = loader.getResourceAsStream(VERSION_FILE)) {

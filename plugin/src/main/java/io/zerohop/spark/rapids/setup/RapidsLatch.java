@@ -8,6 +8,7 @@ import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -26,8 +27,8 @@ public final class RapidsLatch {
 
   private static int looks;
 
-  /** Why it could not be closed in this process; null if it could, or was not tried. */
-  private static volatile RuntimeException failure;
+  /** Why it could not be closed in this process; absent if it could, or was not tried. */
+  private static volatile @Nullable RuntimeException failure;
 
   private RapidsLatch() {}
 

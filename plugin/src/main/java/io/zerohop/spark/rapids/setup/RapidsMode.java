@@ -14,6 +14,7 @@ import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
@@ -23,8 +24,10 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -108,11 +111,12 @@ public final class RapidsMode {
       LOG.info(
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
-      if (seen.library() != null) {
+      final Message library = seen.library();
+      if (library != null) {
         SparkCode.LIBRARY_MISSING
             .says(
                 "executors on machines like the driver's will shuffle RAPIDS' tables through files")
-            .because(seen.library())
+            .because(library)
             .warn(LOG);
       }
     } else if (mode.equals(CACHE_ONLY) || mode.equals("UCX")) {
@@ -132,7 +136,8 @@ public final class RapidsMode {
   }
 
   private static void learnKeys(final SparkConf conf, final Preflight seen) {
-    if (seen.probe() != null && seen.probe().knowsCudfKeys()) {
+    final RapidsProbe probe = seen.probe();
+    if (probe != null && probe.knowsCudfKeys()) {
       RapidsKeys.knowNew(conf);
     }
   }
@@ -143,7 +148,8 @@ public final class RapidsMode {
 
   /** What a user should know of this release, and what of ours it goes without. */
   private static void tellOf(final SparkConf conf, final Preflight seen) {
-    final RapidsRelease release = RapidsRelease.of(seen.rapids());
+    final RapidsRelease release =
+        Objects.requireNonNull(RapidsRelease.of(seen.rapids()), "else there is an obstacle");
     if (release.basis() == RapidsRelease.Basis.SOURCE) {
       SparkCode.RAPIDS_NOT_RUN
           .says(
@@ -162,7 +168,7 @@ public final class RapidsMode {
           .warn(LOG);
     }
     for (final RapidsFeature feature : List.of(RapidsFeature.KUDO, RapidsFeature.SPILL_STORE)) {
-      final String lacks = seen.probe().missing(feature);
+      final String lacks = missing(seen, feature);
       final String why = release.without().getOrDefault(feature, lacks);
       if (why != null) {
         SparkCode.RAPIDS_WITHOUT
@@ -238,14 +244,14 @@ public final class RapidsMode {
   }
 
   /** Returns why RAPIDS' shuffles would not stay in GPU memory; null if they would. */
-  public static Message obstacle(final SparkConf conf, final Preflight seen) {
+  public static @Nullable Message obstacle(final SparkConf conf, final Preflight seen) {
     final SparkConf copy = conf.clone();
     learnKeys(copy, seen);
     return obstacle(copy, mode(copy), seen);
   }
 
   /** Returns what prevents it, and the remedy; null if nothing does. */
-  static Message obstacle(final SparkConf conf, final String mode, final Preflight seen) {
+  static @Nullable Message obstacle(final SparkConf conf, final String mode, final Preflight seen) {
     if (!ZerohopConf.of(conf).rapids().enabled()) {
       return SparkCode.GPU_SHUFFLES_OFF
           .says("spark.zerohop.rapids.enabled is false")
@@ -275,20 +281,21 @@ public final class RapidsMode {
           .says(RapidsKeys.inForce(conf, MODE) + "=" + mode + " asks for another shuffle manager")
           .remedy("remove that setting");
     }
-    if (seen.kernels() != null) {
-      return seen.kernels().code(SparkCode.NO_KERNELS);
+    final Message kernels = seen.kernels();
+    if (kernels != null) {
+      return kernels.code(SparkCode.NO_KERNELS);
     }
     return releaseObstacle(seen);
   }
 
   /** Whether all that is used of a release was bound against its jar. */
-  public static boolean isBound(final String version) {
+  public static boolean isBound(final @Nullable String version) {
     final RapidsRelease release = RapidsRelease.of(version);
     return release != null && release.basis() == RapidsRelease.Basis.JAR;
   }
 
   /** Returns why this release of RAPIDS cannot be used; null if it can. */
-  public static Message releaseObstacle(final Preflight seen) {
+  public static @Nullable Message releaseObstacle(final Preflight seen) {
     final String version = seen.rapids();
     if (version == null) {
       return SparkCode.RAPIDS_NOT_FOUND
@@ -304,14 +311,19 @@ public final class RapidsMode {
                   + RapidsRelease.all().get(0).name())
           .remedy("use a rapids-4-spark jar of that or a later release");
     }
-    final String missing =
-        seen.probe() == null ? null : seen.probe().missing(RapidsFeature.SHUFFLE);
+    final String missing = missing(seen, RapidsFeature.SHUFFLE);
     if (missing != null) {
       return SparkCode.RAPIDS_INCOMPLETE
           .says("RAPIDS Accelerator " + version + " lacks " + missing)
           .remedy("use a version of docs/compatibility.md");
     }
     return null;
+  }
+
+  /** Null as well where nobody has looked. */
+  private static @Nullable String missing(final Preflight seen, final RapidsFeature feature) {
+    final RapidsProbe probe = seen.probe();
+    return probe == null ? null : probe.missing(feature);
   }
 
   /**
@@ -367,10 +379,14 @@ public final class RapidsMode {
     }
 
     /**
-     * The release that a version belongs to; null if it is older than all that are known. One that
-     * is not known has what the probe sees, if it is newer than the oldest.
+     * The release that a version belongs to; null if there is no version, or it is older than all
+     * that are known. One that is not known has what the probe sees, if it is newer than the
+     * oldest.
      */
-    static RapidsRelease of(final String version) {
+    static @Nullable RapidsRelease of(final @Nullable String version) {
+      if (version == null) {
+        return null;
+      }
       final List<RapidsRelease> all = all();
       for (final RapidsRelease release : all) {
         if (version.startsWith(release.name + ".")) {

@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Packs tables into GPU memory of this executor. The copies are in the order of the task's own
@@ -26,7 +27,7 @@ public final class DeviceSink extends TableSink {
   private final OffsetBounds bounds;
 
   /** Null if the map output reports no row checksum. */
-  private final RowHash hash;
+  private final @Nullable RowHash hash;
 
   /**
    * A new output.
@@ -77,10 +78,11 @@ public final class DeviceSink extends TableSink {
   private void look(final TableBatch tables) {
     bounds.read(tables);
     if (hash != null) {
+      final RowHash sums = hash;
       tables.forEach(
           (table, partition) ->
-              hash.add(partition, table.rows(), table.metadata(), table.address()));
-      hash.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+              sums.add(partition, table.rows(), table.metadata(), table.address()));
+      sums.launch(); // Behind the wait of the line above: nobody waits for it before the end.
     } else {
       stream.close(); // Idle since that wait; others can use it meanwhile.
     }
@@ -133,7 +135,9 @@ public final class DeviceSink extends TableSink {
     private final ShuffleNode node;
     private final TaskStream stream;
     private final Duration limit;
-    private HostBuffer buffer;
+
+    /** Absent before the first need. */
+    private @Nullable HostBuffer buffer;
 
     /**
      * @param stream which is closed before this
@@ -174,12 +178,14 @@ public final class DeviceSink extends TableSink {
 
     private long copy(final List<Wanted> wanted, final int bounds) {
       final long bytes = (long) bounds * BOUND_BYTES;
-      if (buffer == null || buffer.bytes() < bytes) {
+      HostBuffer room = buffer;
+      if (room == null || room.bytes() < bytes) {
         close();
-        buffer = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
+        room = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
+        buffer = room;
       }
       final CopyBatch batch = stream.get().newBatch();
-      long to = buffer.address();
+      long to = room.address();
       for (final Wanted next : wanted) {
         for (final int entry : next.columns.bounded()) {
           final long offsets = next.table.address() + next.columns.data(entry + 1);
@@ -193,7 +199,7 @@ public final class DeviceSink extends TableSink {
       }
       stream.get().submit(batch);
       stream.get().synchronize(limit);
-      return buffer.address();
+      return room.address();
     }
 
     @Override

@@ -5,6 +5,7 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
+import java.time.Duration;
 
 /**
  * Copies tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
@@ -34,7 +35,7 @@ public final class HostSink extends TableSink {
 
   @Override
   void open(final KudoBatch batch) {
-    batch.open(rapids, null, null); // Blocks are summed up on the host.
+    batch.open(rapids, null, Duration.ZERO); // Blocks are summed up on the host.
   }
 
   /** Waits for each copy, so the tables may be freed when this returns. */

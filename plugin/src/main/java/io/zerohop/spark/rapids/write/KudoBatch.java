@@ -13,10 +13,12 @@ import io.zerohop.spark.rapids.write.KudoSplit.KudoSizes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import org.apache.spark.TaskContext;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A batch split into blocks of RAPIDS' serializer, one for each partition, adjacent in one buffer
@@ -32,21 +34,23 @@ public final class KudoBatch extends ColumnarBatch {
   private final KudoSizes columnSizes;
 
   /** Where each block begins, and where the last one ends, on the GPU; closed once it is read. */
-  private DeviceMemoryBuffer offsets;
+  private @Nullable DeviceMemoryBuffer offsets;
 
-  /** Null until {@link #open}. */
-  private KudoLayout layout;
-
-  /** What each partition would take as a packed table. */
-  private long[] packed;
-
-  /** CRC32C of each partition's block; null if they are not known. */
-  private int[] checksums;
+  /** Absent until {@link #open}. */
+  private @Nullable Opened opened;
 
   /** The rows as they were before the split, for their checksum; none after {@link #hash}. */
   private ai.rapids.cudf.ColumnVector[] unsplit;
 
   private boolean closed;
+
+  /**
+   * What is known once the batch is split.
+   *
+   * @param packed what each partition would take as a packed table
+   * @param checksums CRC32C of each partition's block, if they are known
+   */
+  private record Opened(KudoLayout layout, long[] packed, int @Nullable [] checksums) {}
 
   /**
    * @param blocks owned from now on
@@ -74,17 +78,18 @@ public final class KudoBatch extends ColumnarBatch {
    * Waits until the batch is split, since the host has to know where blocks end, and gives the GPU
    * to other tasks then. The one wait of a batch: checksums are made before it.
    *
-   * @param by the thread's stream, which makes the blocks' checksums; null if they get none
+   * @param by the thread's stream, which makes the blocks' checksums, if they get some
    * @param limit of these
    */
-  void open(final RapidsClasses rapids, final CopyStream by, final Duration limit) {
+  void open(final RapidsClasses rapids, final @Nullable CopyStream by, final Duration limit) {
+    final DeviceMemoryBuffer ends = Objects.requireNonNull(offsets, "a batch is opened once");
     final int partitions = firstRows.length - 1;
     final long bytes = Long.BYTES * (partitions + 1L);
-    if (offsets.getLength() != bytes) {
+    if (ends.getLength() != bytes) {
       throw new UnusableException(
           Message.of(
                   "RAPIDS' serializer gave "
-                      + offsets.getLength()
+                      + ends.getLength()
                       + " bytes of offsets for "
                       + partitions
                       + " partitions")
@@ -93,24 +98,25 @@ public final class KudoBatch extends ColumnarBatch {
     final BlockChecksums sums =
         by == null || partitions > BlockChecksums.MAX_BLOCKS
             ? null
-            : by.checksums(
-                blocks.getAddress(), offsets.getAddress(), partitions, blocks.getLength());
-    layout = new KudoLayout(firstRows, starts(rapids, partitions));
-    packed = columnSizes.packed(layout);
-    if (sums != null) {
+            : by.checksums(blocks.getAddress(), ends.getAddress(), partitions, blocks.getLength());
+    final KudoLayout layout = new KudoLayout(firstRows, starts(rapids, ends, partitions));
+    int[] checksums = null;
+    if (by != null && sums != null) {
       by.synchronize(limit);
       checksums = sums.values(i -> layout.starts()[i]);
     }
-    offsets.close();
+    opened = new Opened(layout, columnSizes.packed(layout), checksums);
+    ends.close();
     offsets = null;
     rapids.releaseSemaphore(TaskContext.get());
   }
 
-  private int[] starts(final RapidsClasses rapids, final int partitions) {
+  private int[] starts(
+      final RapidsClasses rapids, final DeviceMemoryBuffer ends, final int partitions) {
     final int[] starts = new int[partitions + 1];
     try (HostMemoryBuffer copy =
-        rapids.withRetry(() -> HostMemoryBuffer.allocate(offsets.getLength()))) {
-      copy.copyFromDeviceBuffer(offsets);
+        rapids.withRetry(() -> HostMemoryBuffer.allocate(ends.getLength()))) {
+      copy.copyFromDeviceBuffer(ends);
       for (int i = 0; i <= partitions; i++) {
         starts[i] = (int) Platform.getLong(null, copy.getAddress() + (long) Long.BYTES * i);
         if (starts[i] < (i == 0 ? 0 : starts[i - 1]) || starts[i] > blocks.getLength()) {
@@ -125,9 +131,9 @@ public final class KudoBatch extends ColumnarBatch {
   /**
    * Launches the hash of the rows, and frees them behind it in the order of the thread's stream.
    *
-   * @param hash of the map output; null if it reports no checksum
+   * @param hash of the map output, if it reports a checksum
    */
-  void hash(final RowHash hash) {
+  void hash(final @Nullable RowHash hash) {
     try {
       if (hash != null) {
         hash.add(unsplit, firstRows);
@@ -145,13 +151,17 @@ public final class KudoBatch extends ColumnarBatch {
     unsplit = new ai.rapids.cudf.ColumnVector[0];
   }
 
+  private Opened opened() {
+    return Objects.requireNonNull(opened, "the batch is not open");
+  }
+
   KudoLayout layout() {
-    return layout;
+    return opened().layout;
   }
 
   /** CRC32C of each partition's block; null if they are not known. */
-  int[] checksums() {
-    return checksums;
+  int @Nullable [] checksums() {
+    return opened().checksums;
   }
 
   /** The memory of the blocks, which the batch keeps. */
@@ -167,7 +177,7 @@ public final class KudoBatch extends ColumnarBatch {
   /** All blocks, in slices of up to so many bytes, or of one block if that has more. */
   List<KudoSlice> slices(final long most) {
     final List<KudoSlice> slices = new ArrayList<>();
-    for (final int[] range : layout.ranges(most)) {
+    for (final int[] range : layout().ranges(most)) {
       slices.add(new KudoSlice(this, range[0], range[1]));
     }
     return slices;
@@ -175,9 +185,10 @@ public final class KudoBatch extends ColumnarBatch {
 
   /** Adds up what map statuses say of partitions. */
   public void addSizes(final TableSizes sizes) {
-    for (int partition = 0; partition < packed.length; partition++) {
-      if (layout.rows(partition) > 0) {
-        sizes.add(partition, packed[partition]);
+    final Opened known = opened();
+    for (int partition = 0; partition < known.packed.length; partition++) {
+      if (known.layout.rows(partition) > 0) {
+        sizes.add(partition, known.packed[partition]);
       }
     }
   }

@@ -2,6 +2,8 @@ package io.zerohop.spark.rapids.write;
 
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Consecutive partitions of a batch that form one region, as large as a pack of tables, so that
@@ -25,7 +27,7 @@ public record KudoSlice(KudoBatch of, int first, int end) implements OutputBatch
 
   /** None: blocks describe themselves. */
   @Override
-  public PackSource headers() {
+  public @Nullable PackSource headers() {
     return null;
   }
 
@@ -49,7 +51,7 @@ public record KudoSlice(KudoBatch of, int first, int end) implements OutputBatch
 
       @Override
       public int checksum(final int partition) {
-        return of.checksums()[partition];
+        return Objects.requireNonNull(of.checksums(), "hasChecksums")[partition];
       }
 
       @Override

@@ -10,6 +10,7 @@ import io.zerohop.spark.rapids.format.KudoBlock;
 import io.zerohop.spark.rapids.format.KudoLayout;
 import java.util.Arrays;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.jspecify.annotations.Nullable;
 import scala.Tuple2;
 
 /**
@@ -33,7 +34,7 @@ public final class KudoSplit {
    * @param columns RAPIDS' columns, ordered by partition; closed unless null is returned
    * @return the batch, as RAPIDS returns its slices; null if it is not one for this
    */
-  public static Tuple2<ColumnarBatch, Object>[] split(
+  public static Tuple2<ColumnarBatch, Object> @Nullable [] split(
       final int rows, final int[] starts, final int partitions, final Object[] columns) {
     if (rows == 0 || columns.length == 0) {
       return null;
@@ -59,7 +60,7 @@ public final class KudoSplit {
     return one;
   }
 
-  private static KudoBatch split(
+  private static @Nullable KudoBatch split(
       final RapidsClasses rapids, final int[] firstRows, final Object[] columns) {
     final ColumnVector[] plain = new ColumnVector[columns.length];
     for (int i = 0; i < columns.length; i++) {

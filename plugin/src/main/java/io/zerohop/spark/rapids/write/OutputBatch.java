@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
 import io.zerohop.shuffle.write.PackSource;
+import org.jspecify.annotations.Nullable;
 
 /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
 interface OutputBatch {
@@ -15,7 +16,7 @@ interface OutputBatch {
   /**
    * What the host has to say of each block, in its memory; null if the blocks describe themselves.
    */
-  PackSource headers();
+  @Nullable PackSource headers();
 
   /** The blocks, where they lie on the GPU. */
   PackSource payload();

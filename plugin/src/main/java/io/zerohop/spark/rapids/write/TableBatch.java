@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ObjIntConsumer;
 import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Tables of one map task that wait to be packed together, by partition. Holds a reference on each
@@ -29,10 +30,14 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   static final class Pending {
     private final int rows;
     private final byte[] metadata;
-    private final DeviceMemoryBuffer buffer;
+
+    /** Absent if the table has no bytes. */
+    private final @Nullable DeviceMemoryBuffer buffer;
+
     private int[] bounds = {};
 
-    private Pending(final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+    private Pending(
+        final int rows, final byte[] metadata, final @Nullable DeviceMemoryBuffer buffer) {
       this.rows = rows;
       this.metadata = metadata;
       this.buffer = buffer;
@@ -91,21 +96,24 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   /**
    * Adds a table.
    *
-   * @param buffer a reference is taken; null if the table has no bytes
+   * @param buffer a reference is taken; absent if the table has no bytes
    */
   public void add(
-      final int partition, final int rows, final byte[] metadata, final DeviceMemoryBuffer buffer) {
+      final int partition,
+      final int rows,
+      final byte[] metadata,
+      final @Nullable DeviceMemoryBuffer buffer) {
     if (tables.get(partition) == null) {
       tables.set(partition, new ArrayList<>(1));
       used.add(partition);
     }
-    final boolean hasBytes = buffer != null && buffer.getLength() > 0;
-    if (hasBytes) {
-      buffer.incRefCount();
-      bytes += buffer.getLength();
+    final DeviceMemoryBuffer held = buffer != null && buffer.getLength() > 0 ? buffer : null;
+    if (held != null) {
+      held.incRefCount();
+      bytes += held.getLength();
     }
     tableCount++;
-    tables.get(partition).add(new Pending(rows, metadata, hasBytes ? buffer : null));
+    tables.get(partition).add(new Pending(rows, metadata, held));
   }
 
   /** Gives every table, with its partition. */
@@ -123,7 +131,7 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
       starts[partition] = at;
       if (tables.get(partition) != null) {
         for (final Pending table : tables.get(partition)) {
-          if (table.bytes() > 0) {
+          if (table.buffer != null) {
             placing.place(table.buffer, 0, at, table.bytes());
             at += table.bytes();
           }
