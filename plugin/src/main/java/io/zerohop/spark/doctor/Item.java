@@ -96,7 +96,8 @@ public enum Item {
       "fail: a port does not answer, for example behind a firewall"),
   EXECUTORS(
       "executors register and run a task of the doctor's (running application only)",
-      "fail: none registers, or its task fails. warn: one is busy"),
+      "fail: none registers, or its task fails. warn: one is busy, or fewer came than"
+          + " the application asks for"),
   VERSIONS(
       "the release of Zerohop in the driver and in each executor (running application only)",
       "fail: they differ"),

@@ -14,6 +14,8 @@ import java.util.TreeMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -28,6 +30,9 @@ import scala.Tuple2;
  */
 public final class SparkApplication {
   private static final String DRIVER = "driver";
+  private static final Pattern LOCAL_CLUSTER =
+      Pattern.compile("local-cluster\\[\\s*(\\d{1,6})\\s*,.*");
+
   private static final long EXECUTORS_SECONDS = 30;
   private static final long SETTLED_SECONDS = 2;
   private static final long POLL_MILLIS = 200;
@@ -70,6 +75,25 @@ public final class SparkApplication {
                       "see the cluster manager: are there resources for one, and do executors that"
                           + " it starts end at once? Their logs say why")));
     }
+    final int expected = expected(context.conf());
+    if (!executors.isEmpty() && executors.size() < expected) {
+      final int came = executors.size();
+      driver.run(
+          Item.EXECUTORS,
+          Machine.SHORT,
+          notes ->
+              notes.add(
+                  Finding.warn(
+                      Item.EXECUTORS,
+                      came
+                          + " of "
+                          + expected
+                          + " executors came within "
+                          + EXECUTORS_SECONDS
+                          + " s; the others were not checked",
+                      "see the cluster manager: are there resources for all of them? Run the"
+                          + " doctor again when they are there")));
+    }
     for (final Address executor : executors) {
       sections.add(section(executor, executors));
     }
@@ -81,13 +105,28 @@ public final class SparkApplication {
     return context.conf().get("spark.driver.host", "this host");
   }
 
-  /** Where all executors are, or the driver if tasks run in it. */
+  /** The fewest executors that an application will have; 0 where nobody says so. */
+  static int expected(final SparkConf conf) {
+    final Matcher local = LOCAL_CLUSTER.matcher(conf.get("spark.master", ""));
+    if (local.matches()) {
+      return Integer.parseInt(local.group(1));
+    }
+    return conf.getBoolean("spark.dynamicAllocation.enabled", false)
+        ? conf.getInt("spark.dynamicAllocation.minExecutors", 0)
+        : conf.getInt("spark.executor.instances", 0);
+  }
+
+  /**
+   * Where all executors are, or the driver if tasks run in it: those that are expected, and others
+   * that come with them.
+   */
   private List<Address> executors() throws InterruptedException {
+    final int expected = context.isLocal() ? 1 : Math.max(1, expected(context.conf()));
     final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXECUTORS_SECONDS);
     List<Address> known = registered();
     long since = System.nanoTime();
     while (System.nanoTime() < end
-        && (known.isEmpty()
+        && (known.size() < expected
             || System.nanoTime() - since < TimeUnit.SECONDS.toNanos(SETTLED_SECONDS))) {
       Thread.sleep(POLL_MILLIS);
       final List<Address> now = registered();
