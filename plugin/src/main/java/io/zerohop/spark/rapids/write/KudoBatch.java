@@ -45,7 +45,7 @@ public final class KudoBatch extends ColumnarBatch {
   private boolean closed;
 
   /**
-   * What is known once the batch is split.
+   * The sizes and checksums of a batch after its split.
    *
    * @param packed what each partition would take as a packed table
    * @param checksums CRC32C of each partition's block, if they are known
