@@ -3,7 +3,8 @@ package io.zerohop.device.posix;
 import io.zerohop.device.ZerohopException;
 import java.time.Duration;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.LinkedTransferQueue;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -47,17 +48,37 @@ public final class ElasticThreads implements Executor, AutoCloseable {
     this.spare = spare;
     threads =
         new ThreadPoolExecutor(
-            most,
+            0,
             most,
             idle.toNanos(),
             TimeUnit.NANOSECONDS,
-            new LinkedBlockingQueue<>(),
+            new Handover(),
             work -> {
               final Thread thread = factory.newThread(work);
               thread.setUncaughtExceptionHandler(this::ended);
               return thread;
-            });
-    threads.allowCoreThreadTimeOut(true);
+            },
+            ElasticThreads::enqueue);
+  }
+
+  /**
+   * A queue that offers work to idle threads alone, so that the pool starts one if there is none.
+   */
+  private static final class Handover extends LinkedTransferQueue<Runnable> {
+    private static final long serialVersionUID = 1L;
+
+    @Override
+    public boolean offer(final Runnable work) {
+      return tryTransfer(work);
+    }
+  }
+
+  /** All threads are at work: it waits its turn. */
+  private static void enqueue(final Runnable work, final ThreadPoolExecutor threads) {
+    if (threads.isShutdown()) {
+      throw new RejectedExecutionException(work + " comes after the end");
+    }
+    threads.getQueue().add(work);
   }
 
   /**
@@ -75,7 +96,7 @@ public final class ElasticThreads implements Executor, AutoCloseable {
   /**
    * Has work done; does not wait for it.
    *
-   * @throws java.util.concurrent.RejectedExecutionException after the end
+   * @throws RejectedExecutionException after the end
    */
   @Override
   public void execute(final Runnable work) {
@@ -83,23 +104,39 @@ public final class ElasticThreads implements Executor, AutoCloseable {
       threads.execute(work);
     } catch (final ZerohopException e) {
       LOG.debug("no new thread for {}; others do its work", name, e);
-      threads.getQueue().add(work);
+      enqueue(work, threads);
       workIfAlone();
     }
   }
 
   /** Has another executor do what waits, if no thread is there that will. */
   private void workIfAlone() {
-    if (threads.getPoolSize() == 0 && !threads.getQueue().isEmpty()) {
-      spare.execute(
-          () -> {
-            for (Runnable work = threads.getQueue().poll();
-                work != null;
-                work = threads.getQueue().poll()) {
-              work.run();
-            }
-          });
+    if (threads.getPoolSize() > 0 || threads.getQueue().isEmpty()) {
+      return;
     }
+    try {
+      spare.execute(this::workThatWaits);
+    } catch (final RejectedExecutionException e) {
+      LOG.debug("work of {} came too late to be done", name, e);
+    }
+  }
+
+  private void workThatWaits() {
+    for (Runnable work = threads.getQueue().poll();
+        work != null;
+        work = threads.getQueue().poll()) {
+      try {
+        work.run();
+      } catch (final RuntimeException e) {
+        ended(Thread.currentThread(), e);
+      }
+    }
+    threads.purge(); // It looks whether this was all that an end waits for.
+  }
+
+  /** Takes nothing in any more; what was handed over is done. Does not wait. */
+  public void shutdown() {
+    threads.shutdown();
   }
 
   /**
@@ -108,7 +145,7 @@ public final class ElasticThreads implements Executor, AutoCloseable {
    * @return false if some of them are still at work
    */
   public boolean end() {
-    threads.shutdown();
+    shutdown();
     // Also for a caller that was interrupted: what the threads use is freed behind this.
     return Deadline.in(STOP_LIMIT)
         .await(

@@ -25,7 +25,8 @@ import org.slf4j.LoggerFactory;
 public final class Housekeeping implements Executor, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Housekeeping.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
-  private static final Duration CANCEL_LIMIT = Duration.ofSeconds(5);
+
+  /** Each chore has one at most. */
   private static final int MAX_WORKING = 64;
 
   private final Clock clock;
@@ -99,7 +100,7 @@ public final class Housekeeping implements Executor, AutoCloseable {
     for (Runnable next = next(); next != null; next = next()) {
       try {
         next.run();
-      } catch (final Exception e) {
+      } catch (final Exception | LinkageError e) {
         failed("thread " + thread.getName(), e);
       }
     }
@@ -139,7 +140,7 @@ public final class Housekeeping implements Executor, AutoCloseable {
     }
   }
 
-  private static void failed(final String where, final Exception cause) {
+  private static void failed(final String where, final Throwable cause) {
     DeviceCode.CHORE_FAILED
         .says("a background task failed and will be retried")
         .at(where)
@@ -229,7 +230,7 @@ public final class Housekeeping implements Executor, AutoCloseable {
           handed = true;
           workers.execute(this::doWork);
         }
-      } catch (final Exception e) {
+      } catch (final Exception | LinkageError e) {
         handed = handed && !(e instanceof RejectedExecutionException);
         failed("chore " + name, e);
       } finally {
@@ -252,7 +253,7 @@ public final class Housekeeping implements Executor, AutoCloseable {
         if (wanted) {
           work.run();
         }
-      } catch (final Exception e) {
+      } catch (final Exception | LinkageError e) {
         failed("thread " + worker.getName(), e);
       } finally {
         worker.setName(idle);
@@ -288,17 +289,19 @@ public final class Housekeeping implements Executor, AutoCloseable {
     /** Nothing of it begins any more; waits a limited time for what is being done. Idempotent. */
     @Override
     public void close() {
+      close(Deadline.in(STOP_LIMIT));
+    }
+
+    /** The same within somebody else's limit. */
+    public void close(final Deadline deadline) {
       synchronized (Housekeeping.this) {
         ended = true;
         chores.remove(this);
       }
-      Deadline.in(STOP_LIMIT).await(this::isOver, this::awaitDone);
+      deadline.await(this::isOver, this::awaitDone);
     }
 
-    /**
-     * The same for work that somebody else may hold up: it is interrupted, and waited for a shorter
-     * time.
-     */
+    /** Nothing of it begins any more, and what is being done is interrupted. Does not wait. */
     public void cancel() {
       synchronized (Housekeeping.this) {
         ended = true;
@@ -307,7 +310,6 @@ public final class Housekeeping implements Executor, AutoCloseable {
           doing.interrupt();
         }
       }
-      Deadline.in(CANCEL_LIMIT).await(this::isOver, this::awaitDone);
     }
 
     private boolean isOver() {

@@ -67,6 +67,19 @@ class ElasticThreadsTest {
   }
 
   @Test
+  void anIdleOneTakesTheNextWork() throws InterruptedException {
+    try (ElasticThreads threads = threads(100, Duration.ofSeconds(30))) {
+      for (int i = 0; i < 100; i++) {
+        threads.execute(done::release);
+        assertThat(done.tryAcquire(30, TimeUnit.SECONDS)).isTrue();
+        TimeUnit.MILLISECONDS.sleep(1);
+      }
+      // One may take its time to become idle.
+      assertThat(started.get()).isLessThan(10);
+    }
+  }
+
+  @Test
   void moreWorkThanThreadsWaitsItsTurn() throws InterruptedException {
     try (ElasticThreads threads = threads(2, Duration.ofSeconds(30))) {
       for (int i = 0; i < 5; i++) {
@@ -83,12 +96,19 @@ class ElasticThreadsTest {
     exhausted = true;
     try (ElasticThreads threads = threads(2, Duration.ofSeconds(30))) {
       threads.execute(done::release);
+      threads.execute(
+          () -> {
+            throw new ZerohopException(ZerohopException.Category.RETRY, "as a test wants it");
+          });
       threads.execute(done::release);
       assertThat(done.availablePermits()).isZero();
       while (!spare.isEmpty()) {
         spare.poll().run();
       }
       assertThat(done.availablePermits()).isEqualTo(2);
+      final long begin = System.nanoTime();
+      assertThat(threads.end()).isTrue();
+      assertThat(Duration.ofNanos(System.nanoTime() - begin)).isLessThan(Duration.ofSeconds(5));
     }
   }
 

@@ -55,6 +55,13 @@ class HousekeepingTest {
     house.every(OFTEN, "fails-aside", () -> true, this::fail);
     house.every(
         OFTEN,
+        "lacks-a-class",
+        () -> {
+          done.release();
+          throw new NoClassDefFoundError("as a test wants it");
+        });
+    house.every(
+        OFTEN,
         "cannot-look",
         () -> {
           fail();
@@ -208,6 +215,7 @@ class HousekeepingTest {
     chore.hurry();
     assertThat(isDone(1)).isTrue();
     chore.cancel();
+    chore.close();
     assertThat(done.tryAcquire()).isTrue();
     final AtomicReference<Boolean> interrupted = new AtomicReference<>();
     final Housekeeping.Chore next =

@@ -75,7 +75,7 @@ public final class SparkApplication {
                       "see the cluster manager: are there resources for one, and do executors that"
                           + " it starts end at once? Their logs say why")));
     }
-    final int expected = expected(context.conf());
+    final int expected = expected();
     if (!executors.isEmpty() && executors.size() < expected) {
       final int came = executors.size();
       driver.run(
@@ -88,9 +88,7 @@ public final class SparkApplication {
                       came
                           + " of "
                           + expected
-                          + " executors came within "
-                          + EXECUTORS_SECONDS
-                          + " s; the others were not checked",
+                          + " executors have come; the others were not checked",
                       "see the cluster manager: are there resources for all of them? Run the"
                           + " doctor again when they are there")));
     }
@@ -105,7 +103,14 @@ public final class SparkApplication {
     return context.conf().get("spark.driver.host", "this host");
   }
 
-  /** The fewest executors that an application will have; 0 where nobody says so. */
+  private int expected() {
+    return context.isLocal() ? 1 : Math.max(1, expected(context.conf()));
+  }
+
+  /**
+   * The fewest executors that an application will have; 0 where nobody says so. Spark's standalone
+   * cluster has as many as its workers give.
+   */
   static int expected(final SparkConf conf) {
     final Matcher local = LOCAL_CLUSTER.matcher(conf.get("spark.master", ""));
     if (local.matches()) {
@@ -113,7 +118,9 @@ public final class SparkApplication {
     }
     return conf.getBoolean("spark.dynamicAllocation.enabled", false)
         ? conf.getInt("spark.dynamicAllocation.minExecutors", 0)
-        : conf.getInt("spark.executor.instances", 0);
+        : conf.get("spark.master", "").startsWith("spark://")
+            ? 0
+            : conf.getInt("spark.executor.instances", 0);
   }
 
   /**
@@ -121,7 +128,7 @@ public final class SparkApplication {
    * that come with them.
    */
   private List<Address> executors() throws InterruptedException {
-    final int expected = context.isLocal() ? 1 : Math.max(1, expected(context.conf()));
+    final int expected = expected();
     final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXECUTORS_SECONDS);
     List<Address> known = registered();
     long since = System.nanoTime();

@@ -2,6 +2,7 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.NodeStats;
@@ -427,6 +428,8 @@ public final class ExecutorShuffle implements AutoCloseable {
   static final class OrphanedShuffles implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
 
+    private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
+
     /** What is asked when a pool is nearly full is hardly asked otherwise. */
     private static final Duration SELDOM = Duration.ofDays(1);
 
@@ -508,6 +511,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     public void close() {
       rounds.cancel();
       questions.cancel();
+      final Deadline end = Deadline.in(STOP_LIMIT);
+      rounds.close(end);
+      questions.close(end);
     }
   }
 }

@@ -135,9 +135,7 @@ public final class ReportSender implements AutoCloseable {
     }
   }
 
-  /**
-   * Reports no more; gives up what is being sent, for which it waits a limited time. Idempotent.
-   */
+  /** Reports no more, and gives up what is being sent. Does not wait. Idempotent. */
   @Override
   public void close() {
     chore.cancel();

@@ -15,7 +15,8 @@ class ExpectedExecutorsTest {
         "local-cluster[2,1,1024] | 5 | false | 3 | 2",
         "local-cluster[ 12 , 1, 1024] | 0 | false | 0 | 12",
         "local[4] | 0 | false | 0 | 0",
-        "spark://host:7077 | 0 | false | 3 | 0",
+        "spark://host:7077 | 4 | false | 3 | 0",
+        "spark://host:7077 | 4 | true | 3 | 3",
         "yarn | 5 | false | 3 | 5",
         "yarn | 5 | true | 3 | 3",
       })

@@ -22,10 +22,11 @@ import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;
+import java.util.Collections;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
@@ -69,7 +70,7 @@ final class Spiller implements AutoCloseable {
   private final SpillCounters fileCounters = new SpillCounters();
 
   /** Outputs that are damaged, or could not be copied; they stay, and are not tried again. */
-  private final Set<OwnOutput> immovable = new HashSet<>();
+  private final Set<OwnOutput> immovable = Collections.newSetFromMap(new WeakHashMap<>());
 
   private volatile boolean hostIsShort;
   private volatile boolean deviceIsShort;
@@ -194,7 +195,6 @@ final class Spiller implements AutoCloseable {
 
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   void round() {
-    immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
     final Eviction eviction = asked.get();
     if (eviction != null) {
       askForFinished();

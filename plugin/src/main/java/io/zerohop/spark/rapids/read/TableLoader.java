@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BiFunction;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.MapType;
@@ -351,8 +352,8 @@ public final class TableLoader implements AutoCloseable {
     private final Runnable check;
     private final long bytesPerBlock;
 
-    /** Absent before the first table. */
-    private @Nullable Schema schema;
+    /** Makes a table of blocks and of where they begin; absent before the first table. */
+    private @Nullable BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer;
 
     /**
      * @param types of the columns
@@ -403,10 +404,12 @@ public final class TableLoader implements AutoCloseable {
      * @throws BlockFetchException if a block is not what was written
      */
     Table assemble(final List<Waiting> of) {
-      if (schema == null) {
-        schema = rapids.schema(types);
+      BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> known = serializer;
+      if (known == null) {
+        known = serializer(rapids.schema(types));
+        serializer = known;
       }
-      final Schema columns = schema;
+      final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = known;
       final long[] starts = new long[of.size() + 1];
       final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
       for (int i = 0; i < of.size(); i++) {
@@ -430,9 +433,13 @@ public final class TableLoader implements AutoCloseable {
             block.verify(of.get(i).extent(), sums[i]);
           }
         }
-        return rapids.withRetry(
-            () -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list));
+        return rapids.withRetry(() -> join.apply(blocks, list));
       }
+    }
+
+    private static BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer(
+        final Schema columns) {
+      return (blocks, list) -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list);
     }
 
     /** Brings numbers to the GPU. */

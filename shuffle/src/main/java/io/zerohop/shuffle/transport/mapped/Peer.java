@@ -27,6 +27,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -67,6 +68,9 @@ final class Peer implements BlockMemory {
 
   /** Held while a segment is mapped, which may take as long as the peer lets it. */
   private final ReentrantLock mapping = new ReentrantLock();
+
+  /** Segments that could not be mapped before a reader needed them. */
+  private final Set<Long> triedAhead = ConcurrentHashMap.newKeySet();
 
   private final List<Retired> retired = new ArrayList<>();
   private boolean unmapped;
@@ -181,12 +185,17 @@ final class Peer implements BlockMemory {
 
   /**
    * Maps what the owner has not been asked for yet, so that readers find it mapped. What cannot be
-   * mapped is left to them. Takes a limited time for each segment.
+   * mapped is left to them, and not tried again. Takes a limited time for each segment.
    */
   void mapAhead() {
-    for (final long segmentId : notMapped()) {
+    final List<Long> missing = notMapped();
+    triedAhead.retainAll(missing);
+    for (final long segmentId : missing) {
       if (lanes.openLeases() > 0) {
         return; // They ask for what they need, and must not wait behind this if the peer pauses.
+      }
+      if (!triedAhead.add(segmentId)) {
+        continue;
       }
       try {
         map(segmentId);
@@ -205,7 +214,7 @@ final class Peer implements BlockMemory {
       return false;
     }
     try {
-      return !notMapped().isEmpty();
+      return !triedAhead.containsAll(notMapped());
     } finally {
       mapping.unlock();
     }

@@ -53,7 +53,9 @@ public final class RemoteThreads implements AutoCloseable {
   /** Lets them do what was handed over, for a limited time, and ends them. Idempotent. */
   @Override
   public void close() {
-    for (final ElasticThreads threads : List.of(transfers, answers, sends)) {
+    final List<ElasticThreads> all = List.of(transfers, answers, sends);
+    all.forEach(ElasticThreads::shutdown);
+    for (final ElasticThreads threads : all) {
       if (!threads.end()) {
         ShuffleCode.SERVING_NOT_ENDED
             .says("threads that serve other nodes did not end at shutdown")
