@@ -102,8 +102,8 @@ public final class ReportSender implements AutoCloseable {
   /** Whether there is something new that may be sent now. */
   private boolean isDue() {
     final long moment = System.nanoTime();
-    final boolean atOnce = lastTaskEnded.getAndSet(false) && rate.take(moment);
-    if (!atOnce && !rate.isDue(moment)) {
+    // What comes between two intervals has a rate of its own.
+    if (lastTaskEnded.getAndSet(false) ? !rate.take(moment) : !rate.isDue(moment)) {
       return false;
     }
     try {

@@ -58,6 +58,20 @@ class ReportSenderTest {
   }
 
   @Test
+  void manyTasksThatEndAreNotReportedEach() throws Exception {
+    start(NEVER);
+    final ReaderCounts reader = new ReaderCounts(counters, 1);
+    for (int task = 0; task < 100; task++) {
+      sender.taskBegins();
+      reader.fetched("2", Link.PEER, 1, 77);
+      reader.end();
+      sender.taskEnded();
+      sent.poll(5, TimeUnit.MILLISECONDS);
+    }
+    assertThat(counters.isEmpty()).as("what is left for the interval").isFalse();
+  }
+
+  @Test
   void memoryThatChangesIsReportedInTheNextIntervalAndOnce() throws Exception {
     start(OFTEN);
     ShuffleReport first = take();
