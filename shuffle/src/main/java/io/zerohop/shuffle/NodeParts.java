@@ -4,9 +4,8 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Topology;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
@@ -73,11 +72,10 @@ final class NodeParts {
   private final FetchCounters counters = new FetchCounters();
 
   final Config conf;
-  final Housekeeping housekeeping;
-  private final Chore maintenance;
+  private final ChoreThread maintenance;
 
   /** Absent if neighbours are met only when they are read. */
-  private final @Nullable Chore neighbours;
+  private final @Nullable ChoreThread neighbours;
 
   /** The path between nodes by UCX, if there is one. */
   private final @Nullable UcxNode ucx;
@@ -120,12 +118,10 @@ final class NodeParts {
     final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
     boolean done = false;
     try {
-      housekeeping = new Housekeeping(clock);
-      begun.push(housekeeping::close);
       memory = OwnMemory.behind(root, devices, conf, clock);
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
-      final Self self = new Self(executorId, incarnation, setup.contacts, clock, housekeeping);
+      final Self self = new Self(executorId, incarnation, setup.contacts, clock);
       final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
       ucx =
           added(
@@ -179,8 +175,7 @@ final class NodeParts {
       server.start();
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
-      maintenance = housekeeping.every(CHORES, "maintenance", this::maintain);
-      begun.push(maintenance::close);
+      maintenance = begin("maintenance", CHORES, this::maintain, begun);
       evictor =
           new Evictor(
               conf,
@@ -190,13 +185,11 @@ final class NodeParts {
               accessTimes,
               outputs::leaseToSpill,
               () -> outputs.pendingCommits() > 0,
-              housekeeping,
               clock);
       begun.push(evictor::close);
       neighbours =
           setup.neighbours && conf.paths().contains(Path.PEER)
-              ? housekeeping.every(
-                  MEETING, "neighbours", peers::hasUnmetNeighbours, peers::meetNeighbours)
+              ? begin("neighbours", MEETING, peers::meetNeighbours, begun)
               : null;
       done = true;
     } finally {
@@ -264,6 +257,13 @@ final class NodeParts {
     } catch (final RuntimeException e) {
       ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, e);
     }
+  }
+
+  private ChoreThread begin(
+      final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
+    final ChoreThread maintenance = new ChoreThread(name, period, clock, chore);
+    begun.push(maintenance::close);
+    return maintenance;
   }
 
   /**
@@ -399,7 +399,6 @@ final class NodeParts {
     if (neighbours != null) {
       neighbours.close();
     }
-    housekeeping.close();
     folder.sweep();
     folder.close();
     memory.catalog().unregisterAll();
@@ -425,13 +424,15 @@ final class NodeParts {
   }
 
   private void checkThreadsEnded() {
-    if (housekeeping.isAlive()) {
-      throw new IllegalStateException(
-          "executor "
-              + executorId
-              + " ends while "
-              + housekeeping
-              + " is still at work; its memory stays mapped");
+    for (final ChoreThread chore : new ChoreThread[] {maintenance, evictor.alive(), neighbours}) {
+      if (chore != null && chore.isAlive()) {
+        throw new IllegalStateException(
+            "executor "
+                + executorId
+                + " ends while its thread "
+                + chore
+                + " is still at work; its memory stays mapped");
+      }
     }
     for (final RemoteNode<?, ?> way : ways) {
       if (way.isAlive()) {

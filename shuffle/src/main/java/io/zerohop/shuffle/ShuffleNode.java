@@ -7,7 +7,6 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.ReadSide;
@@ -78,11 +77,6 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public BooleanSupplier end(final int shuffleId) {
     return parts.memory.catalog().registration(shuffleId)::isEnded;
-  }
-
-  /** Does what is periodic in this executor; ends with the node. */
-  public Housekeeping housekeeping() {
-    return parts.housekeeping;
   }
 
   /** Returns whether blocks can lie in GPU memory here. */

@@ -3,8 +3,7 @@ package io.zerohop.spark.executor;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.device.posix.Housekeeping.Chore;
+import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
@@ -42,6 +41,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
@@ -78,11 +82,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final PagePool pages;
   private final Runnable unshareMemory;
 
-  /** Absent if the node's does it. */
-  private final @Nullable Housekeeping ownHousekeeping;
-
-  /** Absent if there is no thread to ask the driver. */
-  private final @Nullable OrphanedShuffles orphans;
+  private final OrphanedShuffles orphans;
 
   /** Absent where nobody takes reports. */
   private final @Nullable ReportSender sender;
@@ -130,10 +130,8 @@ public final class ExecutorShuffle implements AutoCloseable {
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
-    this.ownHousekeeping = node == null ? newHousekeeping(env) : null;
-    final Housekeeping housekeeping = node == null ? ownHousekeeping : node.housekeeping();
-    this.orphans = askForOrphans(env, spark, conf, node, files, drop, housekeeping);
-    this.sender = newSender(env, spark, conf, node, files, reports, doctor, housekeeping);
+    this.orphans = askForOrphans(env, spark, conf, node, files, drop);
+    this.sender = newSender(env, spark, conf, node, files, reports, doctor);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -144,9 +142,8 @@ public final class ExecutorShuffle implements AutoCloseable {
       final @Nullable ShuffleNode node,
       final MapOutputFiles files,
       final ReportCounters reports,
-      final Supplier<List<Advice>> doctor,
-      final @Nullable Housekeeping housekeeping) {
-    return conf.uiInterval().isZero() || housekeeping == null
+      final Supplier<List<Advice>> doctor) {
+    return conf.uiInterval().isZero()
         ? null
         : new ReportSender(
             env.executorId(),
@@ -155,37 +152,16 @@ public final class ExecutorShuffle implements AutoCloseable {
             () -> MemoryReport.of(node, files),
             doctor,
             new DriverReports(env, spark),
-            conf.uiInterval(),
-            housekeeping);
+            conf.uiInterval());
   }
 
-  /** An executor without shared memory has one of its own, if there is a thread for it. */
-  private static @Nullable Housekeeping newHousekeeping(final SparkEnv env) {
-    try {
-      return new Housekeeping(Clock.system());
-    } catch (final ZerohopException e) {
-      SparkCode.ORPHANS_NOT_ASKED
-          .says(
-              "cannot ask the driver which shuffles are alive, nor report to the tab GPU Shuffle; a"
-                  + " shuffle whose removal is lost keeps its files")
-          .at("executor " + env.executorId())
-          .because(e)
-          .warn(LOG, e);
-      return null;
-    }
-  }
-
-  private static @Nullable OrphanedShuffles askForOrphans(
+  private static OrphanedShuffles askForOrphans(
       final SparkEnv env,
       final SparkConf spark,
       final Config conf,
       final @Nullable ShuffleNode node,
       final MapOutputFiles files,
-      final IntConsumer drop,
-      final @Nullable Housekeeping housekeeping) {
-    if (housekeeping == null) {
-      return null;
-    }
+      final IntConsumer drop) {
     final OrphanedShuffles orphans =
         new OrphanedShuffles(
             () -> {
@@ -205,8 +181,7 @@ public final class ExecutorShuffle implements AutoCloseable {
               return known.keySet();
             },
             drop,
-            conf.orphansInterval(),
-            housekeeping);
+            conf.orphansInterval());
     if (node != null) {
       node.onPressure(orphans::hurry);
     }
@@ -359,14 +334,9 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   private void close(final Consumer<ShuffleNode> memory) {
     try {
-      if (orphans != null) {
-        orphans.close();
-      }
+      orphans.close();
       if (sender != null) {
         sender.close();
-      }
-      if (ownHousekeeping != null) {
-        ownHousekeeping.close();
       }
       transport.close();
       unshareMemory.run();
@@ -427,19 +397,17 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   static final class OrphanedShuffles implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
-
     private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
-
-    /** What is asked when a pool is nearly full is hardly asked otherwise. */
-    private static final Duration SELDOM = Duration.ofDays(1);
 
     private final Supplier<Set<Integer>> held;
     private final UnaryOperator<Set<Integer>> live;
     private final IntConsumer drop;
-    private final Chore rounds;
-    private final Chore questions;
+    private final ScheduledExecutorService asking =
+        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-orphans"));
 
-    /** Those that the last answer of a round did not have. Used by rounds alone. */
+    private final AtomicBoolean hurried = new AtomicBoolean();
+
+    /** Those that the last answer did not have. Used by one thread. */
     private Set<Integer> unknown = Set.of();
 
     /**
@@ -448,24 +416,38 @@ public final class ExecutorShuffle implements AutoCloseable {
      * @param held the shuffles of which this executor holds map outputs
      * @param live those of some shuffles that the driver knows; may fail, and waits a limited time
      * @param drop forgets one
-     * @param housekeeping has the driver asked
      */
     OrphanedShuffles(
         final Supplier<Set<Integer>> held,
         final UnaryOperator<Set<Integer>> live,
         final IntConsumer drop,
-        final Duration period,
-        final Housekeeping housekeeping) {
+        final Duration period) {
       this.held = held;
       this.live = live;
       this.drop = drop;
-      rounds = housekeeping.every(period, "orphans", () -> true, this::round);
-      questions = housekeeping.every(SELDOM, "finished-queries", () -> true, this::askOnceMore);
+      final long millis = period.toMillis();
+      try {
+        asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
+      } catch (final ZerohopException e) {
+        SparkCode.ORPHANS_NOT_ASKED
+            .says(
+                "cannot ask the driver which shuffles are alive; a shuffle whose removal is lost"
+                    + " keeps its memory")
+            .because(e)
+            .warn(LOG, e);
+      }
     }
 
-    /** Has the driver asked once more. Does not wait. */
+    /** Has the driver asked once more, by the thread that asks anyway. Does not wait. */
     void hurry() {
-      questions.hurry();
+      if (!hurried.getAndSet(true)) {
+        try {
+          asking.execute(this::askOnceMore);
+        } catch (final RejectedExecutionException | ZerohopException e) {
+          hurried.set(false);
+          LOG.debug("the driver was not asked which shuffles are finished", e);
+        }
+      }
     }
 
     private void askOnceMore() {
@@ -474,6 +456,8 @@ public final class ExecutorShuffle implements AutoCloseable {
       } catch (final Exception e) {
         // As below. Until there is an answer, what is known stays.
         LOG.debug("the driver did not say which shuffles are finished", e);
+      } finally {
+        hurried.set(false);
       }
     }
 
@@ -504,16 +488,14 @@ public final class ExecutorShuffle implements AutoCloseable {
       return missing;
     }
 
-    /**
-     * Asks no more; gives up questions under way, for which it waits a limited time. Idempotent.
-     */
+    /** Asks no more, and waits a limited time for the question under way. Idempotent. */
     @Override
     public void close() {
-      rounds.cancel();
-      questions.cancel();
-      final Deadline end = Deadline.in(STOP_LIMIT);
-      rounds.close(end);
-      questions.close(end);
+      asking.shutdownNow();
+      Deadline.in(STOP_LIMIT)
+          .await(
+              asking::isTerminated,
+              millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
     }
   }
 }

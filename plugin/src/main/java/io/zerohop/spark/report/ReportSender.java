@@ -1,14 +1,15 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.Executors;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ScheduledExecutorService;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -36,11 +37,9 @@ public final class ReportSender implements AutoCloseable {
   private final String executorId;
   private final String node;
   private final AtomicInteger running = new AtomicInteger();
-  private final AtomicBoolean lastTaskEnded = new AtomicBoolean();
+  private final ScheduledExecutorService thread;
 
-  private final Chore chore;
-
-  /** Used by the chore alone, as is what follows. */
+  /** Used by the thread alone, as is the one below. */
   private final SendRate rate;
 
   private @Nullable Memory told;
@@ -55,7 +54,6 @@ public final class ReportSender implements AutoCloseable {
    * @param doctor looks at this executor, once and in the background; ends in a limited time
    * @param driver takes a report as JSON; may fail, and waits a limited time
    * @param interval longest time between two reports
-   * @param housekeeping looks whether there is something to report
    */
   public ReportSender(
       final String executorId,
@@ -64,21 +62,23 @@ public final class ReportSender implements AutoCloseable {
       final Supplier<Memory> memory,
       final Supplier<List<Advice>> doctor,
       final Consumer<String> driver,
-      final Duration interval,
-      final Housekeeping housekeeping) {
+      final Duration interval) {
     this.executorId = executorId;
     this.node = node;
     this.counters = counters;
     this.memory = memory;
     this.driver = driver;
     this.rate = new SendRate(BURST, interval, System.nanoTime());
-    chore = housekeeping.every(interval, "report", this::isDue, this::send);
+    this.thread =
+        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-report"));
+    final long millis = interval.toMillis();
     try {
+      thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
       // Beside the reports, which are not to wait for it.
       Threads.daemonOfCaller(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
       SparkCode.NOT_IN_TAB
-          .says("this executor's checks are missing in the tab GPU Shuffle")
+          .says("this executor does not report to the tab GPU Shuffle")
           .at("executor " + executorId)
           .because(e)
           .warn(LOG, e);
@@ -95,32 +95,33 @@ public final class ReportSender implements AutoCloseable {
     if (running.decrementAndGet() > 0 || counters.isEmpty()) {
       return;
     }
-    lastTaskEnded.set(true);
-    chore.hurry();
+    try {
+      thread.execute(
+          () -> {
+            if (rate.take(System.nanoTime())) {
+              send();
+            }
+          });
+    } catch (final RejectedExecutionException | ZerohopException e) {
+      LOG.debug("no report at the end of a task", e);
+    }
   }
 
-  /** Whether there is something new that may be sent now. */
-  private boolean isDue() {
-    final long moment = System.nanoTime();
-    // What comes between two intervals has a rate of its own.
-    if (lastTaskEnded.getAndSet(false) ? !rate.take(moment) : !rate.isDue(moment)) {
-      return false;
-    }
-    try {
-      return !counters.isEmpty() || !memory.get().equals(told);
-    } catch (final RuntimeException e) {
-      LOG.debug("there is no report for the tab GPU Shuffle", e);
-      return false;
+  private void sendIfDue() {
+    if (rate.isDue(System.nanoTime())) {
+      send();
     }
   }
 
   private void send() {
     try {
       final Memory now = memory.get();
-      final String report = ReportJson.write(counters.drain(executorId, node, now));
-      told = now;
-      rate.sent(report.length(), System.nanoTime());
-      driver.accept(report);
+      if (!counters.isEmpty() || !now.equals(told)) {
+        final String report = ReportJson.write(counters.drain(executorId, node, now));
+        told = now;
+        rate.sent(report.length(), System.nanoTime());
+        driver.accept(report);
+      }
     } catch (final Exception e) {
       // Scala throws what it does not declare. A failure must not end the reports.
       LOG.debug("a report for the tab GPU Shuffle was not sent", e);
@@ -135,10 +136,10 @@ public final class ReportSender implements AutoCloseable {
     }
   }
 
-  /** Reports no more, and gives up what is being sent. Does not wait. Idempotent. */
+  /** Reports no more; what is being sent is not waited for. Idempotent. */
   @Override
   public void close() {
-    chore.cancel();
+    thread.shutdownNow();
   }
 
   /**

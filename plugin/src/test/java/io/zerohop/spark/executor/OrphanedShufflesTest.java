@@ -3,8 +3,6 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.spark.executor.ExecutorShuffle.OrphanedShuffles;
 import java.time.Duration;
 import java.util.HashSet;
@@ -27,9 +25,8 @@ class OrphanedShufflesTest {
   private final Semaphore rounds = new Semaphore(0);
   private volatile boolean driverFails;
 
-  private final Housekeeping housekeeping = new Housekeeping(Clock.system());
   private final OrphanedShuffles orphans =
-      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1), housekeeping);
+      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1));
 
   private Set<Integer> begin() {
     rounds.release(); // What the round before had to drop is dropped.
@@ -62,7 +59,6 @@ class OrphanedShufflesTest {
   void theThreadEnds() {
     mayAsk.release(1000);
     orphans.close();
-    housekeeping.close();
     leaks.check();
   }
 
@@ -103,8 +99,7 @@ class OrphanedShufflesTest {
               return ask(shuffles);
             },
             this::drop,
-            Duration.ofHours(1),
-            housekeeping)) {
+            Duration.ofHours(1))) {
       while (!asked.tryAcquire(5, 10, TimeUnit.MILLISECONDS)) {
         hurried.hurry();
       }

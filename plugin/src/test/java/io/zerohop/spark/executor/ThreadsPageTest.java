@@ -16,11 +16,8 @@ import org.junit.jupiter.api.Test;
 class ThreadsPageTest {
   private static final Pattern MADE =
       Pattern.compile(
-          "Threads\\.daemon(?:OfCaller)?\\([^;]*?\"(?:zerohop-)?([a-z-]+)"
-              + "|new ElasticThreads\\(\"([a-z]+)\""
-              + "|Startup<>\\(\"zerohop-([a-z]+)\""
-              // Work that may wait has an argument that says whether there is some.
-              + "|housekeeping\\.every\\([^,;]+,\\s*\"([a-z-]+)\",[^,;]+,");
+          "Threads\\.daemon(?:OfCaller)?\\([^;]*?\"(?:zerohop-)?([a-z-]+)|new ChoreThread\\(\"([a-z-]+)\""
+              + "|[= (](?:begin|start)\\(\"([a-z]+)\",|Startup<>\\(\"zerohop-([a-z]+)\"");
 
   private static final Pattern LISTED = Pattern.compile("`zerohop-([a-z-]+)`");
 

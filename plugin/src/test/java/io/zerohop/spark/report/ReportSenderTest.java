@@ -2,8 +2,6 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ReportSender.SendRate;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -32,7 +30,6 @@ class ReportSenderTest {
   private final AtomicLong used = new AtomicLong();
   private final AtomicInteger asked = new AtomicInteger();
   private volatile ClassLoader doctors;
-  private final Housekeeping housekeeping = new Housekeeping(Clock.system());
   private ReportSender sender;
 
   @AfterEach
@@ -40,7 +37,6 @@ class ReportSenderTest {
     if (sender != null) {
       sender.close();
     }
-    housekeeping.close();
   }
 
   @Test
@@ -55,20 +51,6 @@ class ReportSenderTest {
     assertThat(sent).isEmpty();
     sender.taskEnded();
     assertThat(take().flows().get(0).bytes()).isEqualTo(77);
-  }
-
-  @Test
-  void manyTasksThatEndAreNotReportedEach() throws Exception {
-    start(NEVER);
-    final ReaderCounts reader = new ReaderCounts(counters, 1);
-    for (int task = 0; task < 100; task++) {
-      sender.taskBegins();
-      reader.fetched("2", Link.PEER, 1, 77);
-      reader.end();
-      sender.taskEnded();
-      sent.poll(5, TimeUnit.MILLISECONDS);
-    }
-    assertThat(counters.isEmpty()).as("what is left for the interval").isFalse();
   }
 
   @Test
@@ -155,9 +137,7 @@ class ReportSenderTest {
   }
 
   private void start(final Duration interval) {
-    sender =
-        new ReportSender(
-            "1", "n", counters, this::memory, this::advice, sent::add, interval, housekeeping);
+    sender = new ReportSender("1", "n", counters, this::memory, this::advice, sent::add, interval);
   }
 
   private List<Advice> advice() {

@@ -1,8 +1,7 @@
 package io.zerohop.shuffle.spill;
 
+import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.device.posix.Housekeeping.Chore;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
@@ -18,8 +17,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes room in an executor's pools: moves unused map outputs out on a thread of its own, and
- * releases GPU memory on request. Thread safe.
+ * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
+ * GPU memory on request. Thread safe.
  */
 public final class Evictor {
   /**
@@ -37,16 +36,16 @@ public final class Evictor {
   private final @Nullable PoolShrinker shrinker;
 
   /** Absent if map outputs stay. */
-  private final @Nullable Chore chore;
+  private final @Nullable ChoreThread thread;
 
   /**
-   * Begins to look for pools that are nearly full, if map outputs may leave.
+   * Starts the thread, if map outputs may leave.
    *
    * @param cold takes what leaves host memory, if something does
    * @param memory whose pools have the room made
    * @param leases holds an output of the catalog's, if it was not freed
    * @param copying whether copies of published outputs are under way
-   * @param housekeeping must outlive it
+   * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
    */
   public Evictor(
       final Config conf,
@@ -56,7 +55,6 @@ public final class Evictor {
       final AccessTimes accessTimes,
       final Function<OwnOutput, @Nullable MapOutputLease> leases,
       final BooleanSupplier copying,
-      final Housekeeping housekeeping,
       final Clock clock) {
     this.memory = memory;
     spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
@@ -68,7 +66,7 @@ public final class Evictor {
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
-    chore = moves ? housekeeping.every(PERIOD, "spiller", spiller::isDue, spiller::round) : null;
+    thread = moves ? new ChoreThread("spiller", PERIOD, clock, spiller::round) : null;
   }
 
   /**
@@ -80,8 +78,8 @@ public final class Evictor {
   }
 
   private void hurry() {
-    if (chore != null) {
-      chore.hurry();
+    if (thread != null) {
+      thread.hurry();
     }
   }
 
@@ -133,11 +131,16 @@ public final class Evictor {
     spiller.close();
   }
 
-  /** Moves nothing more; waits a limited time for what is being moved. Idempotent. */
+  /** Ends the thread, for which it waits a limited time. Idempotent. */
   public void close() {
-    if (chore != null) {
-      chore.close();
+    if (thread != null) {
+      thread.close();
     }
+  }
+
+  /** The thread, if it is still at work. */
+  public @Nullable ChoreThread alive() {
+    return thread != null && thread.isAlive() ? thread : null;
   }
 
   /**

@@ -22,11 +22,10 @@ import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;
-import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.WeakHashMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
@@ -44,7 +43,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
  *
- * <p>{@link #round} is called by one thread at a time; everything else may be called by any.
+ * <p>{@link #round} belongs to one thread; everything else may be called by any.
  */
 final class Spiller implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
@@ -70,7 +69,7 @@ final class Spiller implements AutoCloseable {
   private final SpillCounters fileCounters = new SpillCounters();
 
   /** Outputs that are damaged, or could not be copied; they stay, and are not tried again. */
-  private final Set<OwnOutput> immovable = Collections.newSetFromMap(new WeakHashMap<>());
+  private final Set<OwnOutput> immovable = new HashSet<>();
 
   private volatile boolean hostIsShort;
   private volatile boolean deviceIsShort;
@@ -179,22 +178,9 @@ final class Spiller implements AutoCloseable {
         .sum();
   }
 
-  /** Whether somebody waits for room, or a pool is nearly full. Short. */
-  boolean isDue() {
-    return asked.get() != null
-        || deviceIsShort
-        || hostIsShort
-        || tiers.all().stream().anyMatch(this::isNearlyFull);
-  }
-
-  private boolean isNearlyFull(final Pool pool) {
-    final PoolStats stats = pool.stats();
-    return stats.usedBytes() - reclaimer.waitingBytes(pool.tier())
-        > conf.start() * stats.limitBytes();
-  }
-
   /** Makes room where it is needed; returns when there is enough or nothing cold is left. */
   void round() {
+    immovable.removeIf(output -> catalog.find(output.shuffleId(), output.mapId()) != output);
     final Eviction eviction = asked.get();
     if (eviction != null) {
       askForFinished();
@@ -259,12 +245,12 @@ final class Spiller implements AutoCloseable {
 
   private void relieve(final Tier tier, final boolean isShort) {
     final Pool pool = tiers.of(tier);
-    if (!isShort && !isNearlyFull(pool)) {
+    final PoolStats stats = pool.stats();
+    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
+    if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
     askForFinished();
-    final PoolStats stats = pool.stats();
-    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
     final double goal = Math.max(0, conf.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.transport;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Housekeeping;
 
 /**
  * This executor, as its transports know it. Immutable.
@@ -10,11 +9,5 @@ import io.zerohop.device.posix.Housekeeping;
  * @param incarnation which life of it answers
  * @param contacts hears of each owner that is connected to
  * @param clock by which its limits are measured
- * @param housekeeping does what finds no thread of its own
  */
-public record Self(
-    String executorId,
-    long incarnation,
-    ContactListener contacts,
-    Clock clock,
-    Housekeeping housekeeping) {}
+public record Self(String executorId, long incarnation, ContactListener contacts, Clock clock) {}

@@ -39,10 +39,10 @@ class ScaleTest {
       assertThat(reader.engine().endpoints()).isEqualTo(owners);
 
       final long asked = reader.channel().questions();
-      final int threads = Usage.threadsThatStay();
+      final int threads = Thread.activeCount();
       Cluster.read(reader, cluster.sources(0, 1));
       assertThat(reader.channel().questions() - asked).as("OPEN and CLOSE").isEqualTo(2L * owners);
-      assertThat(Usage.threadsThatStay()).as("no thread for a peer").isLessThanOrEqualTo(threads);
+      assertThat(Thread.activeCount()).as("no thread for a peer").isLessThanOrEqualTo(threads);
       cluster.executors().forEach(each -> assertThat(each.node().stats().leases().open()).isZero());
     }
     leaks.check();

@@ -27,7 +27,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
@@ -68,9 +67,6 @@ final class Peer implements BlockMemory {
 
   /** Held while a segment is mapped, which may take as long as the peer lets it. */
   private final ReentrantLock mapping = new ReentrantLock();
-
-  /** Segments that could not be mapped before a reader needed them. */
-  private final Set<Long> triedAhead = ConcurrentHashMap.newKeySet();
 
   private final List<Retired> retired = new ArrayList<>();
   private boolean unmapped;
@@ -185,17 +181,12 @@ final class Peer implements BlockMemory {
 
   /**
    * Maps what the owner has not been asked for yet, so that readers find it mapped. What cannot be
-   * mapped is left to them, and not tried again. Takes a limited time for each segment.
+   * mapped is left to them. Takes a limited time for each segment.
    */
   void mapAhead() {
-    final List<Long> missing = notMapped();
-    triedAhead.retainAll(missing);
-    for (final long segmentId : missing) {
+    for (final long segmentId : notMapped()) {
       if (lanes.openLeases() > 0) {
         return; // They ask for what they need, and must not wait behind this if the peer pauses.
-      }
-      if (!triedAhead.add(segmentId)) {
-        continue;
       }
       try {
         map(segmentId);
@@ -203,20 +194,6 @@ final class Peer implements BlockMemory {
         LOG.debug("segment {} of executor {} is not mapped ahead", segmentId, name, e);
         return;
       }
-    }
-  }
-
-  /**
-   * Whether {@link #mapAhead} has something to map. Waits for nobody: who maps now is in its way.
-   */
-  boolean canMapAhead() {
-    if (lanes.openLeases() > 0 || !mapping.tryLock()) {
-      return false;
-    }
-    try {
-      return !triedAhead.containsAll(notMapped());
-    } finally {
-      mapping.unlock();
     }
   }
 

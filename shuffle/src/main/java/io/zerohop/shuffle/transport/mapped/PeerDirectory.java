@@ -118,7 +118,6 @@ public final class PeerDirectory implements AutoCloseable {
       contact.peer = peer;
       contact.failure = null;
       peers.add(peer);
-      reportProblems();
       if (closed) {
         peer.disconnect();
         peer.sweep();
@@ -193,29 +192,14 @@ public final class PeerDirectory implements AutoCloseable {
   }
 
   /**
-   * Whether {@link #meetNeighbours} has something to do: an executor of this node is new, or has
-   * something that is not mapped yet. Waits for nobody.
-   */
-  public boolean hasUnmetNeighbours() {
-    return folder.sockets().stream()
-            .anyMatch(socket -> neighbour(socket) != null && !met.contains(socket))
-        || peers.stream().anyMatch(Peer::canMapAhead);
-  }
-
-  /** Where another executor of this node is, if a socket is one's. */
-  private @Nullable Location neighbour(final String socket) {
-    return closed || socket.equals(self.socket()) ? null : self.neighbour(socket);
-  }
-
-  /**
    * Gets to know the executors of this node before a reader needs them: connects to those that are
    * new, and maps what is new of all of them. Each is tried once here; readers try again. Takes a
    * limited time for each.
    */
   public void meetNeighbours() {
     for (final String socket : folder.sockets()) {
-      final Location location = neighbour(socket);
-      if (location != null && met.add(socket)) {
+      final Location location = self.neighbour(socket);
+      if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
         try {
           connect(location, Location.executorOf(socket), false);
         } catch (final ZerohopException e) {
@@ -224,6 +208,7 @@ public final class PeerDirectory implements AutoCloseable {
       }
     }
     peers.forEach(Peer::mapAhead);
+    reportProblems();
   }
 
   private void reportProblems() {

@@ -83,7 +83,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
           final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
           final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock);
           begun.push(slabs::close);
-          final RemoteThreads threads = new RemoteThreads(self.housekeeping());
+          final RemoteThreads threads = new RemoteThreads();
           begun.push(threads::close);
           final Carrier carrier = starter.start(threads.sends(), threads.transfers(), slabs, clock);
           begun.push(carrier::close);

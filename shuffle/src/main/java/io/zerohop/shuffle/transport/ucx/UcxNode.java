@@ -125,7 +125,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
           }
           begun.push(engine::close);
           LoopbackTest.run(engine);
-          final RemoteThreads threads = new RemoteThreads(self.housekeeping());
+          final RemoteThreads threads = new RemoteThreads();
           begun.push(threads::close);
           final TransferMemory memory =
               TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);

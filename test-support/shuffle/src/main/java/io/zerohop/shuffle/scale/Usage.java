@@ -8,7 +8,6 @@ import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
-import java.util.regex.Pattern;
 import java.util.stream.Stream;
 
 /**
@@ -16,13 +15,10 @@ import java.util.stream.Stream;
  *
  * @param heap bytes that are reachable, after a collection
  * @param direct bytes of buffers outside it, as far as Java counts them
- * @param threads of the virtual machine, without those that come with work and go
+ * @param threads of the virtual machine
  * @param descriptors that are open
  */
 public record Usage(long heap, long direct, int threads, long descriptors) {
-  private static final Pattern PASSING =
-      Pattern.compile("zerohop-(transfers|answers|sends|chores|neighbours|spiller)");
-
   private static final int COLLECTIONS = 3;
   private static final int TIMES = 31;
 
@@ -35,19 +31,11 @@ public record Usage(long heap, long direct, int threads, long descriptors) {
       return new Usage(
           ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
           directBytes(),
-          threadsThatStay(),
+          ManagementFactory.getThreadMXBean().getThreadCount(),
           open.count());
     } catch (final IOException e) {
       throw new UncheckedIOException(e);
     }
-  }
-
-  /** Threads of the virtual machine, without those that come with work and go. */
-  public static int threadsThatStay() {
-    return (int)
-        Thread.getAllStackTraces().keySet().stream()
-            .filter(thread -> !PASSING.matcher(thread.getName()).matches())
-            .count();
   }
 
   /**
