@@ -404,12 +404,7 @@ public final class TableLoader implements AutoCloseable {
      * @throws BlockFetchException if a block is not what was written
      */
     Table assemble(final List<Waiting> of) {
-      BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> known = serializer;
-      if (known == null) {
-        known = serializer(rapids.schema(types));
-        serializer = known;
-      }
-      final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = known;
+      final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = serializer();
       final long[] starts = new long[of.size() + 1];
       final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
       for (int i = 0; i < of.size(); i++) {
@@ -437,6 +432,16 @@ public final class TableLoader implements AutoCloseable {
       }
     }
 
+    private BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer() {
+      BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> known = serializer;
+      if (known == null) {
+        known = serializer(rapids.schema(types));
+        serializer = known;
+      }
+      return known;
+    }
+
+    /** Separate, so that no local variable links this class to cudf's type of columns. */
     private static BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer(
         final Schema columns) {
       return (blocks, list) -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list);
