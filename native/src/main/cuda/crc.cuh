@@ -1,4 +1,4 @@
-// CRC32C of blocks that lie one behind the other, as BlockChecksums.java asks for them.
+// CRC32C of blocks, as BlockChecksums.java asks for them.
 //
 // A CRC is the remainder of the bytes, as a polynomial over GF(2), by that of Castagnoli (RFC 3720);
 // bits are reflected: the highest bit of a number is the coefficient of x^0. The remainder is linear,
@@ -11,9 +11,10 @@
 namespace zerohop {
 
 struct Checksums {
-  const uint8_t *blocks;
-  const uint64_t *offsets;  // of each block, and where the last one ends
-  uint32_t *results;        // one a block, then one a piece
+  const uint8_t *blocks;      // the first of them, if they lie one behind the other
+  const uint64_t *addresses;  // or of each one; else null
+  const uint64_t *offsets;    // of each, counted as if they did, and where the last one ends
+  uint32_t *results;          // one a block, then one a piece
   uint32_t count;
   uint32_t pieces;
 };
@@ -220,8 +221,11 @@ __device__ inline void checksums(const Checksums &work) {
         continue;  // Empty, or it ends before this piece.
       }
       const bool first = start >= from;
-      uint32_t value =
-          crc_of_part(table, work.blocks + begin, static_cast<uint32_t>(stop - begin), first, lane);
+      const uint8_t *bytes =
+          work.addresses == nullptr
+              ? work.blocks + begin
+              : reinterpret_cast<const uint8_t *>(work.addresses[block]) + (begin - start);
+      uint32_t value = crc_of_part(table, bytes, static_cast<uint32_t>(stop - begin), first, lane);
       if (end > to) {
         value = crc_shift(value, end - to, lane);
       }

@@ -47,6 +47,15 @@ public interface CopyStream extends AutoCloseable {
   BlockChecksums checksums(long blocks, long offsets, int count, long bytes);
 
   /**
+   * The same for blocks that lie anywhere.
+   *
+   * @param addresses of up to {@link BlockChecksums#MAX_LISTED} blocks
+   * @param starts where each block begins if the blocks are counted one behind the other, and where
+   *     the last one ends: up to 2 GiB
+   */
+  BlockChecksums checksums(long[] addresses, long[] starts);
+
+  /**
    * Enqueues a wait until {@code signal} is at least {@code epoch}. When the limit passes, or the
    * signal is aborted, everything behind it is skipped and {@link #synchronize} throws.
    */

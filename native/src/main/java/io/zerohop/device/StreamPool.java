@@ -137,6 +137,13 @@ public final class StreamPool implements AutoCloseable {
     }
 
     @Override
+    public BlockChecksums checksums(final long[] addresses, final long[] starts) {
+      use();
+      busy = true;
+      return stream.checksums(addresses, starts);
+    }
+
+    @Override
     public void await(final Signal signal, final int epoch, final Duration limit) {
       use();
       busy = true;

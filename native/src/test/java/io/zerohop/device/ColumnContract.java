@@ -3,7 +3,9 @@ package io.zerohop.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.util.Arrays;
 import java.util.Random;
+import java.util.stream.LongStream;
 import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
@@ -163,10 +165,12 @@ public abstract class ColumnContract extends CopyContract {
                 starts[count] + random.nextInt(100_000));
         stream.synchronize(LIMIT);
         final int[] values = sums.values(i -> starts[i]);
+        final int[] listed = sums(stream, segment.address() + shift, starts);
         for (int i = 0; i < count; i++) {
           if (starts[i + 1] > starts[i]) {
             final CRC32C expected = new CRC32C();
             expected.update(bytes, (int) starts[i], (int) (starts[i + 1] - starts[i]));
+            assertThat(listed[i]).as("listed, %s of %s", i, count).isEqualTo(values[i]);
             assertThat(values[i])
                 .as("block %s of %s from %s to %s", i, count, starts[i], starts[i + 1])
                 .isEqualTo((int) expected.getValue());
@@ -174,6 +178,21 @@ public abstract class ColumnContract extends CopyContract {
         }
       }
     }
+  }
+
+  /** The same blocks, listed from the last one to the first. */
+  private static int[] sums(final CopyStream stream, final long blocks, final long[] starts) {
+    final int count = starts.length - 1;
+    final long[] addresses = new long[count];
+    final long[] lengths = new long[count];
+    for (int i = 0; i < count; i++) {
+      addresses[count - 1 - i] = blocks + starts[i];
+      lengths[count - 1 - i] = starts[i + 1] - starts[i];
+    }
+    final int[] sums = BlockChecksums.of(stream, addresses, lengths, LIMIT);
+    final int[] values = new int[count];
+    Arrays.setAll(values, i -> sums[count - 1 - i]);
+    return values;
   }
 
   @Test
@@ -197,6 +216,8 @@ public abstract class ColumnContract extends CopyContract {
         expected.update(bytes[i]);
         assertThat(values[i]).isEqualTo((int) expected.getValue());
       }
+      final long[] starts = LongStream.rangeClosed(0, count).toArray();
+      assertThat(sums(stream, segment.address(), starts)).isEqualTo(values);
     }
   }
 

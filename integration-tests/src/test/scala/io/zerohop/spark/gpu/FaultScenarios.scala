@@ -46,6 +46,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     "output_lost" -> (() => betweenStages(forget)),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "block_damaged" -> (() => betweenStages(damageBlocks)),
+    "packed_block_damaged" -> (() => ofPackedTables(betweenStages(damageBlocks))),
     "cancelled_in_write" -> (() =>
       cancellation.facts(newFault()) { fault =>
         query.frame(onWrite = id => if (id % perMap > perMap / 2) linger(fault))
@@ -106,7 +107,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
   }
 
-  /** Only these have headers in host memory. */
+  /** Their headers lie in host memory. */
   private def ofPackedTables[T](body: => T): T = {
     cluster.spark.conf.set(Kudo, "false")
     try body
@@ -126,7 +127,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
       memory.damagePayloads(Workload.Marker, Workload.Marker.length / 2) > 0
   }
 
-  /** Where the number of rows is, which RAPIDS' kernels would believe. */
+  /** Where kernels would believe what they read. */
   private def damageBlocks(shuffleId: Int, victim: String): Boolean = {
     val mapIds = SparkInternals.mapOutputsOf(shuffleId, victim)
     cluster.onEach("damage blocks") { () =>

@@ -20,7 +20,7 @@ object GpuDamage {
   private val Limit = Duration.ofSeconds(20)
   private val done = ConcurrentHashMap.newKeySet[Int]()
 
-  /** In the header of a block, where the number of rows is. */
+  /** In a Kudo block's header, where the number of rows is; of packed tables, among values. */
   private val At = 9
 
   /**
@@ -65,9 +65,12 @@ object GpuDamage {
 
   private def flip(node: ShuffleNode, block: FetchedBlock): Unit = {
     if (block.ready != null) block.awaitReady()
-    require(!node.hasGpu || block.extentOnDevice(0), s"$block does not lie on the GPU")
-    val address = block.extentAddress(0) + At
-    if (block.extentOnDevice(0))
+    // Packed tables have a header in host memory first.
+    val extent =
+      if (node.hasGpu) (0 until block.extentCount).indexWhere(block.extentOnDevice) else 0
+    require(extent >= 0, s"$block does not lie on the GPU")
+    val address = block.extentAddress(extent) + At
+    if (block.extentOnDevice(extent))
       Using.resources(node.gpuHostBuffer(8), node.gpuStream()) { (byte, stream) =>
         def move(from: Long, to: Long): Unit = {
           val batch = stream.newBatch()

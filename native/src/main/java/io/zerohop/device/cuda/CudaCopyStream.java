@@ -1,5 +1,7 @@
 package io.zerohop.device.cuda;
 
+import static java.nio.ByteOrder.nativeOrder;
+
 import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
@@ -14,7 +16,7 @@ import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
+import java.nio.LongBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.Consumer;
@@ -49,7 +51,7 @@ final class CudaCopyStream implements CopyStream {
   private static final int HASH_BLOCKS_PER_MULTIPROCESSOR = 4;
 
   /** {@code struct Checksums} of crc.cuh. */
-  private static final int CHECKSUM_STRUCT_BYTES = 32;
+  private static final int CHECKSUM_STRUCT_BYTES = 40;
 
   private final CudaContext context;
   private final Kernels kernels;
@@ -200,13 +202,43 @@ final class CudaCopyStream implements CopyStream {
     }
     final int number = ++launch;
     final int at = ring.take((int) needed, number);
+    return launchChecksums(number, blocks, 0, offsets, ring.address(at), count, bytes);
+  }
+
+  @Override
+  public BlockChecksums checksums(final long[] addresses, final long[] starts) {
+    enter();
+    final int count = addresses.length;
+    final int listBytes = LaunchRing.aligned(Long.BYTES * (2 * count + 1));
+    final long needed = listBytes + BlockChecksums.resultBytes(count, starts[count]);
+    if (count > BlockChecksums.MAX_LISTED || needed > ring.largest()) {
+      throw new IllegalArgumentException("too many blocks for one submission: " + count);
+    }
+    final int number = ++launch;
+    final int at = ring.take((int) needed, number);
+    final LongBuffer list = ring.bytes().slice(at, listBytes).order(nativeOrder()).asLongBuffer();
+    list.put(addresses).put(starts, 0, count + 1);
+    final long offsets = ring.address(at) + (long) Long.BYTES * count;
+    final long results = ring.address(at) + listBytes;
+    return launchChecksums(number, 0, ring.address(at), offsets, results, count, starts[count]);
+  }
+
+  private BlockChecksums launchChecksums(
+      final int number,
+      final long blocks,
+      final long addresses,
+      final long offsets,
+      final long results,
+      final int count,
+      final long bytes) {
     final int pieces = BlockChecksums.pieces(bytes);
     final byte[] struct = new byte[CHECKSUM_STRUCT_BYTES];
     ByteBuffer.wrap(struct)
-        .order(ByteOrder.nativeOrder())
+        .order(nativeOrder())
         .putLong(blocks)
+        .putLong(addresses)
         .putLong(offsets)
-        .putLong(ring.address(at))
+        .putLong(results)
         .putInt(count)
         .putInt(pieces);
     arguments.begin(number, signals.conditional());
@@ -217,7 +249,7 @@ final class CudaCopyStream implements CopyStream {
         arguments.struct(),
         Pointer.to(struct));
     mark(true);
-    return new BlockChecksums(ring.address(at), count);
+    return new BlockChecksums(results, count);
   }
 
   @Override

@@ -108,6 +108,28 @@ final class HostCopyStream implements CopyStream {
     return new BlockChecksums(BufferUtil.address(into), count);
   }
 
+  @Override
+  public BlockChecksums checksums(final long[] addresses, final long[] starts) {
+    final int count = addresses.length;
+    final int needed = Math.toIntExact(BlockChecksums.resultBytes(count, starts[count]));
+    if (sums == null || sums.capacity() < needed) {
+      sums = ByteBuffer.allocateDirect(needed);
+    }
+    final ByteBuffer into = sums;
+    enqueue(() -> sumUp(addresses, starts, BufferUtil.address(into), needed), true);
+    return new BlockChecksums(BufferUtil.address(into), count);
+  }
+
+  private static void sumUp(
+      final long[] addresses, final long[] starts, final long results, final int resultBytes) {
+    UnsafeAccess.UNSAFE.setMemory(results, resultBytes, (byte) 0);
+    for (int i = 0; i < addresses.length; i++) {
+      UnsafeAccess.UNSAFE.putInt(
+          results + (long) Integer.BYTES * i,
+          Crc32c.of(addresses[i], Math.toIntExact(starts[i + 1] - starts[i])));
+    }
+  }
+
   /** Whole blocks, with nothing left for their later pieces. */
   private static void sumUp(
       final long blocks,

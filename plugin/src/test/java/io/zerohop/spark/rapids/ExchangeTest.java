@@ -119,7 +119,7 @@ class ExchangeTest {
   }
 
   @Test
-  void packedTablesOfManyMapOutputsAreOneTableByOneAllocation() {
+  void packedTablesOfManyMapOutputsAreOneTableByTwoAllocations() {
     for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
       try (TestExchange exchange = exchange(Store.DEVICE, kinds, 1)) {
         for (int map = 0; map < 4; map++) {
@@ -127,7 +127,8 @@ class ExchangeTest {
         }
         final int before = FakeGpu.allocations();
         assertThat(exchange.read(0, 1)).hasSize(160);
-        assertThat(FakeGpu.allocations() - before).isEqualTo(1);
+        // As they arrive, for their checksums, and the table.
+        assertThat(FakeGpu.allocations() - before).isEqualTo(2);
       }
     }
   }

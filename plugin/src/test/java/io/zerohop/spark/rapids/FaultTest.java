@@ -28,7 +28,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.ValueSource;
 import scala.Product2;
 import scala.collection.Iterator;
 
@@ -236,12 +235,16 @@ class FaultTest {
     }
   }
 
-  /** In the header, which says how the rest is read, and behind it. */
+  /** In the header, which says how the rest is read, and behind it; of one batch and of three. */
   @ParameterizedTest
-  @ValueSource(ints = {0, 9, 40})
-  void aBlockThatIsDamagedOnTheGpuIsAFailedFetch(final int at) {
+  @CsvSource({"KUDO, 0", "KUDO, 9", "KUDO, 40", "PACKED, 0", "PACKED, 40", "PACKED, 150"})
+  void aBlockThatIsDamagedOnTheGpuIsAFailedFetch(final Form form, final int at) {
     try (TestExchange exchange = exchange(Store.DEVICE)) {
-      exchange.write(Form.KUDO, 0.2, 30);
+      if (form == Form.PACKED) {
+        exchange.write(form, 0.2, 30, 20, 10); // Tables that are summed up together.
+      } else {
+        exchange.write(form, 0.2, 30);
+      }
       TestNodes.eventually(
           "its copies have ended", () -> exchange.node().stats().outputs().pendingCommits() == 0);
       exchange.damage(1, at);

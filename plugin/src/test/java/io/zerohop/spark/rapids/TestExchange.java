@@ -267,7 +267,7 @@ final class TestExchange implements AutoCloseable {
         });
   }
 
-  /** Changes a byte of a partition's block of the first map output, where it lies on the GPU. */
+  /** Changes a byte of what a partition has of the first map output, where it lies on the GPU. */
   void damage(final int partition, final int at) {
     final Block block = new Block(dependency.shuffleId(), statuses.get(0).mapId(), 0, partition, 1);
     final BlockSource source = new BlockSource("driver", node.location(), "driver", List.of(block));
@@ -279,7 +279,9 @@ final class TestExchange implements AutoCloseable {
             ReadSide.DEVICE,
             () -> false)) {
       assertThat(fetcher.next()).isTrue();
-      final long address = fetcher.block().extentAddress(0) + at;
+      // Packed tables have a header before it.
+      final int extent = fetcher.block().extentCount() - 1;
+      final long address = fetcher.block().extentAddress(extent) + at;
       Platform.putByte(null, address, (byte) ~Platform.getByte(null, address));
     }
   }

@@ -76,6 +76,11 @@ final class FarStream implements CopyStream {
   }
 
   @Override
+  public BlockChecksums checksums(final long[] addresses, final long[] starts) {
+    throw new UnsupportedOperationException("blocks are summed up by those who write them");
+  }
+
+  @Override
   public void await(final Signal signal, final int epoch, final Duration limit) {
     stream.await(signal, epoch, limit);
   }

@@ -124,13 +124,8 @@ public final class DeviceGather implements TableGather {
   }
 
   @Override
-  public int[] checksums(
-      final DeviceMemoryBuffer blocks, final long[] starts, final DeviceMemoryBuffer offsets) {
-    final int count = starts.length - 1;
-    final BlockChecksums sums =
-        stream.get().checksums(blocks.getAddress(), offsets.getAddress(), count, starts[count]);
-    finish();
-    return sums.values(i -> starts[i]);
+  public int[] checksums(final long[] addresses, final long[] lengths) {
+    return BlockChecksums.of(stream.get(), addresses, lengths, limit);
   }
 
   @Override

@@ -81,8 +81,7 @@ public final class HostGather implements TableGather {
   }
 
   @Override
-  public int @Nullable [] checksums(
-      final DeviceMemoryBuffer blocks, final long[] starts, final DeviceMemoryBuffer offsets) {
+  public int @Nullable [] checksums(final long[] addresses, final long[] lengths) {
     return null;
   }
 

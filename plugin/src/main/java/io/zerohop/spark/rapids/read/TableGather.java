@@ -43,14 +43,12 @@ public interface TableGather extends AutoCloseable {
   void copy(List<Piece> pieces, DeviceMemoryBuffer to);
 
   /**
-   * The CRC32C of blocks that were brought to a buffer, one behind the other. Waits for that, and
-   * for them.
+   * The CRC32C of what was brought to a buffer. Waits for that, and for them.
    *
-   * @param starts where each block begins, and where the last one ends
-   * @param offsets the same on the GPU, 8 bytes each
+   * @param addresses in that buffer
    * @return null if it cannot tell, as one whose blocks the host has verified
    */
-  int @Nullable [] checksums(DeviceMemoryBuffer blocks, long[] starts, DeviceMemoryBuffer offsets);
+  int @Nullable [] checksums(long[] addresses, long[] lengths);
 
   /** Waits until nothing is read any more of what was gathered. */
   void finish();

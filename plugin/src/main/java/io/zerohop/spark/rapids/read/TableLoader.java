@@ -5,7 +5,6 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
-import io.zerohop.device.BlockChecksums;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
@@ -20,6 +19,7 @@ import java.io.PushbackInputStream;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
@@ -33,10 +33,11 @@ import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Loads the tables of fetched blocks into RAPIDS' memory: all requested ones by one allocation and
- * one launch, and Kudo blocks by RAPIDS' serializer after that. The launch is in the order of the
- * task's own stream, so tables may be used there at once; blocks must stay readable until {@link
- * #finish}. For one task's thread; owns what it has not handed out.
+ * Loads the tables of fetched blocks into RAPIDS' memory: all requested ones by one launch, and
+ * Kudo blocks by RAPIDS' serializer after that. Blocks that carry checksums are compared before
+ * anything reads what their bytes say. Launches are in the order of the task's own stream, so
+ * tables may be used there at once; blocks must stay readable until {@link #finish}. For one task's
+ * thread; owns what it has not handed out.
  */
 public final class TableLoader implements AutoCloseable {
   private static final int ALIGNMENT = 256;
@@ -45,33 +46,10 @@ public final class TableLoader implements AutoCloseable {
   private final TableGather gather;
   private final ExchangeMetrics metrics;
   private final HostStaging staging;
+  private final Arrivals arrivals;
   private final KudoAssembly kudo;
-  private final Deque<Waiting> waiting = new ArrayDeque<>();
+  private final Deque<Arrivals.Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
-
-  /**
-   * A waiting piece, and the address of its bytes within the gather's reach.
-   *
-   * @param table absent if it is a Kudo block
-   * @param room what it takes in GPU memory until it is part of a table
-   * @param of whose extent it is, if that carries a checksum that was not compared
-   */
-  private record Waiting(
-      @Nullable PackedTable table,
-      long address,
-      long bytes,
-      long room,
-      @Nullable FetchedBlock of,
-      int extent) {
-    boolean isKudo() {
-      return table == null;
-    }
-
-    /** Of one that is not {@linkplain #isKudo Kudo's}. */
-    PackedTable packed() {
-      return Objects.requireNonNull(table, "a Kudo block is no packed table");
-    }
-  }
 
   /**
    * @param gather owned from now on
@@ -89,7 +67,8 @@ public final class TableLoader implements AutoCloseable {
     this.gather = gather;
     this.metrics = metrics;
     this.staging = new HostStaging(gather::hostBuffer);
-    this.kudo = new KudoAssembly(rapids, gather, types, check);
+    this.arrivals = new Arrivals(gather, check);
+    this.kudo = new KudoAssembly(rapids, gather, types, arrivals);
   }
 
   /**
@@ -105,7 +84,9 @@ public final class TableLoader implements AutoCloseable {
 
   private long addExtents(final FetchedBlock block) throws IOException {
     long rows = 0;
-    for (int i = 0; i < block.extentCount(); i++) {
+    int next = 0;
+    while (next < block.extentCount()) {
+      final int i = next++;
       if (gather.isOnDevice(block, i)) {
         addKudo(block.extentAddress(i), block.extentLength(i), block, i);
         continue; // What is packed has a header on the host.
@@ -118,17 +99,17 @@ public final class TableLoader implements AutoCloseable {
       final List<PackedTable> tables =
           TableHeader.read(hostBytes(block.extentAddress(i), block.extentLength(i)));
       final long bytes = TableHeader.payload(tables);
-      long address = 0;
-      if (bytes > 0) {
-        i++;
-        if (i == block.extentCount() || block.extentLength(i) != bytes) {
-          throw new IOException("a block's tables are not as long as their header says");
-        }
-        block.verify(i); // Nothing on the GPU, where such tables are not summed up.
-        final long at = block.extentAddress(i);
-        address = gather.reaches(block, i) ? at : staging.copy(at, bytes);
+      if (bytes == 0) {
+        rows += addAll(tables, 0, null, 0);
+        continue;
       }
-      rows += addAll(tables, address);
+      final int payload = next++;
+      if (payload == block.extentCount() || block.extentLength(payload) != bytes) {
+        throw new IOException("a block's tables are not as long as their header says");
+      }
+      final long at = block.extentAddress(payload);
+      final long reached = gather.reaches(block, payload) ? at : staging.copy(at, bytes);
+      rows += addAll(tables, reached, block, payload);
     }
     return rows;
   }
@@ -153,12 +134,20 @@ public final class TableLoader implements AutoCloseable {
   /** Of an extent of a block, or of no block if it comes from a stream. */
   private void addKudo(
       final long address, final long bytes, final @Nullable FetchedBlock block, final int extent) {
-    final FetchedBlock summed = block != null && block.extentChecked(extent) ? block : null;
-    final Waiting next =
-        new Waiting(null, address, bytes, bytes + kudo.bytesPerBlock(), summed, extent);
-    waiting.add(next);
-    waitingBytes += next.room();
+    add(List.of(), address, bytes, bytes + kudo.bytesPerBlock(), block, extent);
     metrics.read(bytes);
+  }
+
+  private void add(
+      final List<PackedTable> tables,
+      final long address,
+      final long bytes,
+      final long room,
+      final @Nullable FetchedBlock block,
+      final int extent) {
+    final FetchedBlock summed = block != null && block.extentChecked(extent) ? block : null;
+    waiting.add(new Arrivals.Waiting(tables, address, bytes, room, summed, extent));
+    waitingBytes += room;
   }
 
   private long addStream(final FetchedBlock block) throws IOException {
@@ -177,7 +166,7 @@ public final class TableLoader implements AutoCloseable {
         final List<PackedTable> tables =
             Objects.requireNonNull(TableHeader.read(in), "there is more in the stream");
         final long bytes = TableHeader.payload(tables);
-        rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes));
+        rows += addAll(tables, bytes == 0 ? 0 : staging.read(in, bytes), null, 0);
       }
     }
     return rows;
@@ -200,29 +189,36 @@ public final class TableLoader implements AutoCloseable {
     }
   }
 
-  private long addAll(final List<PackedTable> tables, final long from) throws IOException {
+  /** Of an extent of a block, or of no block if they come from a stream, or have no bytes. */
+  private long addAll(
+      final List<PackedTable> tables,
+      final long address,
+      final @Nullable FetchedBlock block,
+      final int extent)
+      throws IOException {
     checkFit(tables);
+    final List<PackedTable> withColumns = new ArrayList<>(tables.size());
     long rows = 0;
-    long address = from;
+    long bytes = 0;
+    long room = 0;
     for (final PackedTable table : tables) {
       if (table.metadata().length == 0) {
         rows += table.rows();
       } else {
-        final Waiting next =
-            new Waiting(
-                table,
-                address,
-                table.bytes(),
-                (table.bytes() + ALIGNMENT - 1) & -ALIGNMENT,
-                null,
-                0);
-        waiting.add(next);
-        waitingBytes += next.room();
-        address += table.bytes();
+        withColumns.add(table);
+        bytes += table.bytes();
+        room += aligned(table.bytes());
         metrics.read(table.bytes());
       }
     }
+    if (!withColumns.isEmpty()) {
+      add(withColumns, address, bytes, room, block, extent);
+    }
     return rows;
+  }
+
+  private static long aligned(final long bytes) {
+    return (bytes + ALIGNMENT - 1) & -ALIGNMENT;
   }
 
   private static ByteBuffer hostBytes(final long address, final int length) {
@@ -252,11 +248,10 @@ public final class TableLoader implements AutoCloseable {
    */
   void gather(final long mostBytes, final List<Table> to) {
     final boolean isKudo = waiting.getFirst().isKudo();
-    final List<Waiting> now = new ArrayList<>();
+    final List<Arrivals.Waiting> now = new ArrayList<>();
     long bytes = 0;
-    for (final Waiting next : waiting) {
-      final boolean full =
-          bytes + next.room() > mostBytes || now.size() == BlockChecksums.MAX_BLOCKS;
+    for (final Arrivals.Waiting next : waiting) {
+      final boolean full = bytes + next.room() > mostBytes;
       if (!now.isEmpty() && full || next.isKudo() != isKudo) {
         break;
       }
@@ -273,11 +268,11 @@ public final class TableLoader implements AutoCloseable {
     }
   }
 
-  private void gatherPacked(final List<Waiting> now, final long bytes, final List<Table> to) {
+  private void gatherPacked(
+      final List<Arrivals.Waiting> now, final long bytes, final List<Table> to) {
+    final List<PackedTable> tables = now.stream().flatMap(next -> next.tables().stream()).toList();
     final TableAssembly plan =
-        now.size() == 1 || !gather.canAssemble()
-            ? null
-            : TableAssembly.plan(now.stream().map(Waiting::packed).toList());
+        tables.size() == 1 || !gather.canAssemble() ? null : TableAssembly.plan(tables);
     if (plan != null) {
       to.add(assemble(plan, now));
     } else {
@@ -285,32 +280,59 @@ public final class TableLoader implements AutoCloseable {
     }
   }
 
-  /** Brings the tables right into the columns of one. */
-  private Table assemble(final TableAssembly plan, final List<Waiting> tables) {
+  /**
+   * Brings the tables into the columns of one: right there, or once they have arrived as they are,
+   * if their checksums are to be compared. To read them twice where they lie would cost more than a
+   * copy within the GPU.
+   */
+  private Table assemble(final TableAssembly plan, final List<Arrivals.Waiting> blocks) {
+    if (blocks.stream().allMatch(next -> next.of() == null)) {
+      return assemble(plan, Arrivals.addresses(blocks, i -> blocks.get(i).address()));
+    }
+    final long[] starts = Arrivals.starts(blocks);
+    try (DeviceMemoryBuffer arrived =
+        rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[blocks.size()]))) {
+      gather.copy(Arrivals.pieces(blocks, starts), arrived);
+      final long[] tables = Arrivals.addresses(blocks, i -> arrived.getAddress() + starts[i]);
+      arrivals.compare(blocks, tables);
+      return assemble(plan, tables);
+    }
+  }
+
+  private Table assemble(final TableAssembly plan, final long[] tables) {
     try (DeviceMemoryBuffer memory =
         rapids.withRetry(() -> DeviceMemoryBuffer.allocate(plan.bytes()))) {
-      gather.assemble(
-          plan, tables.stream().mapToLong(Waiting::address).toArray(), memory.getAddress());
+      gather.assemble(plan, tables, memory.getAddress());
       return Table.fromPackedTable(plan.metadata(), memory);
     }
   }
 
   /** Brings the tables as they are. */
-  private void copy(final List<Waiting> tables, final long total, final List<Table> to) {
+  private void copy(final List<Arrivals.Waiting> blocks, final long total, final List<Table> to) {
     try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
+      final long[] from = Arrivals.addresses(blocks, i -> blocks.get(i).address());
+      final long[] arrived = new long[from.length];
       final List<TableGather.Piece> pieces = new ArrayList<>();
-      long at = 0;
-      for (final Waiting next : tables) {
-        if (next.bytes() > 0) {
-          pieces.add(new TableGather.Piece(next.address(), at, next.bytes()));
+      long offset = 0;
+      int table = 0;
+      for (final Arrivals.Waiting block : blocks) {
+        for (final PackedTable next : block.tables()) {
+          if (next.bytes() > 0) {
+            pieces.add(new TableGather.Piece(from[table], offset, next.bytes()));
+          }
+          arrived[table++] = memory.getAddress() + offset;
+          offset += aligned(next.bytes());
         }
-        at += next.room();
       }
       gather.copy(pieces, memory);
-      long offset = 0;
-      for (final Waiting next : tables) {
-        to.add(table(next.packed(), memory, offset));
-        offset += next.room();
+      if (blocks.stream().anyMatch(next -> next.of() != null)) {
+        arrivals.compare(blocks, arrived);
+      }
+      table = 0;
+      for (final Arrivals.Waiting block : blocks) {
+        for (final PackedTable next : block.tables()) {
+          to.add(table(next, memory, arrived[table++] - memory.getAddress()));
+        }
       }
     }
   }
@@ -349,7 +371,7 @@ public final class TableLoader implements AutoCloseable {
     private final RapidsClasses rapids;
     private final TableGather gather;
     private final DataType[] types;
-    private final Runnable check;
+    private final Arrivals arrivals;
     private final long bytesPerBlock;
 
     /** Makes a table of blocks and of where they begin; absent before the first table. */
@@ -357,18 +379,16 @@ public final class TableLoader implements AutoCloseable {
 
     /**
      * @param types of the columns
-     * @param check throws if an owner may have freed blocks before they were gathered; does not
-     *     wait
      */
     KudoAssembly(
         final RapidsClasses rapids,
         final TableGather gather,
         final DataType[] types,
-        final Runnable check) {
+        final Arrivals arrivals) {
       this.rapids = rapids;
       this.gather = gather;
       this.types = types;
-      this.check = check;
+      this.arrivals = arrivals;
       this.bytesPerBlock = Long.BYTES + 256L * columns(types);
     }
 
@@ -403,31 +423,19 @@ public final class TableLoader implements AutoCloseable {
      *
      * @throws BlockFetchException if a block is not what was written
      */
-    Table assemble(final List<Waiting> of) {
+    Table assemble(final List<Arrivals.Waiting> of) {
       final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = serializer();
-      final long[] starts = new long[of.size() + 1];
-      final List<TableGather.Piece> pieces = new ArrayList<>(of.size());
-      for (int i = 0; i < of.size(); i++) {
-        pieces.add(new TableGather.Piece(of.get(i).address(), starts[i], of.get(i).bytes()));
-        starts[i + 1] = starts[i] + of.get(i).bytes();
-      }
+      final long[] starts = Arrivals.starts(of);
       final long listBytes = (long) Long.BYTES * starts.length;
       try (DeviceMemoryBuffer blocks =
               rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[of.size()]));
           DeviceMemoryBuffer list =
               rapids.withRetry(() -> DeviceMemoryBuffer.allocate(listBytes))) {
         put(starts, list); // First, since it waits for the thread's stream.
-        gather.copy(pieces, blocks);
-        final boolean summed = of.stream().anyMatch(next -> next.of() != null);
-        final int[] sums = summed ? gather.checksums(blocks, starts, list) : null;
-        gather.finish(); // Blocks say how they are read: nothing may read others than were written.
-        check.run();
-        for (int i = 0; sums != null && i < sums.length; i++) {
-          final FetchedBlock block = of.get(i).of();
-          if (block != null) {
-            block.verify(of.get(i).extent(), sums[i]);
-          }
-        }
+        gather.copy(Arrivals.pieces(of, starts), blocks);
+        final long[] arrived = new long[of.size()];
+        Arrays.setAll(arrived, i -> blocks.getAddress() + starts[i]);
+        arrivals.compare(of, arrived);
         return rapids.withRetry(() -> join.apply(blocks, list));
       }
     }

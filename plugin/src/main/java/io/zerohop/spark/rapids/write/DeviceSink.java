@@ -48,7 +48,7 @@ public final class DeviceSink extends TableSink {
     this.node = node;
     this.limit = limit;
     this.stream = new TaskStream(node::gpuStream);
-    this.bounds = new OffsetBounds(node, stream, limit);
+    this.bounds = new OffsetBounds(node, stream);
     this.hash =
         rowChecksum ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, attempt) : null;
   }
@@ -74,15 +74,21 @@ public final class DeviceSink extends TableSink {
     }
   }
 
-  /** Reads of the tables what their headers say, and their rows' hashes. */
+  /** Reads of the tables what their headers say, sums them up, and hashes their rows. */
   private void look(final TableBatch tables) {
-    bounds.read(tables);
+    final List<OffsetBounds.Wanted> wanted = bounds.enqueue(tables);
+    if (node.blocksHaveChecksums()) {
+      tables.sumUp(stream.get(), limit); // Waits for both.
+    } else if (!wanted.isEmpty()) {
+      stream.get().synchronize(limit);
+    }
+    bounds.take(wanted);
     if (hash != null) {
       final RowHash sums = hash;
       tables.forEach(
           (table, partition) ->
               sums.add(partition, table.rows(), table.metadata(), table.address()));
-      sums.launch(); // Behind the wait of the line above: nobody waits for it before the end.
+      sums.launch(); // Behind the wait above: nobody waits for it before the end.
     } else {
       stream.close(); // Idle since that wait; others can use it meanwhile.
     }
@@ -134,7 +140,6 @@ public final class DeviceSink extends TableSink {
 
     private final ShuffleNode node;
     private final TaskStream stream;
-    private final Duration limit;
 
     /** Absent before the first need. */
     private @Nullable HostBuffer buffer;
@@ -142,16 +147,20 @@ public final class DeviceSink extends TableSink {
     /**
      * @param stream which is closed before this
      */
-    OffsetBounds(final ShuffleNode node, final TaskStream stream, final Duration limit) {
+    OffsetBounds(final ShuffleNode node, final TaskStream stream) {
       this.node = node;
       this.stream = stream;
-      this.limit = limit;
     }
 
-    private record Wanted(TableBatch.Pending table, PackedColumns columns) {}
+    /** A table with such columns. */
+    record Wanted(TableBatch.Pending table, PackedColumns columns) {}
 
-    /** Tells every table of the batch its bounds; what cannot be known stays unknown. */
-    void read(final TableBatch batch) {
+    /**
+     * Enqueues the copies.
+     *
+     * @return tables that get bounds by them; what cannot be known stays unknown
+     */
+    List<Wanted> enqueue(final TableBatch batch) {
       final List<Wanted> wanted = new ArrayList<>();
       final int[] bounds = {0};
       batch.forEach(
@@ -162,11 +171,15 @@ public final class DeviceSink extends TableSink {
               bounds[0] += 2 * columns.bounded().size();
             }
           });
-      if (wanted.isEmpty()) {
-        return;
+      if (!wanted.isEmpty()) {
+        copy(wanted, bounds[0]);
       }
-      final long from = copy(wanted, bounds[0]);
-      long at = from;
+      return wanted;
+    }
+
+    /** Tells each table its bounds, once the stream was waited for. */
+    void take(final List<Wanted> wanted) {
+      long at = buffer == null ? 0 : buffer.address();
       for (final Wanted next : wanted) {
         final int[] read = new int[2 * next.columns.bounded().size()];
         for (int i = 0; i < read.length; i++, at += BOUND_BYTES) {
@@ -176,7 +189,7 @@ public final class DeviceSink extends TableSink {
       }
     }
 
-    private long copy(final List<Wanted> wanted, final int bounds) {
+    private void copy(final List<Wanted> wanted, final int bounds) {
       final long bytes = (long) bounds * BOUND_BYTES;
       HostBuffer room = buffer;
       if (room == null || room.bytes() < bytes) {
@@ -198,8 +211,6 @@ public final class DeviceSink extends TableSink {
         }
       }
       stream.get().submit(batch);
-      stream.get().synchronize(limit);
-      return room.address();
     }
 
     @Override

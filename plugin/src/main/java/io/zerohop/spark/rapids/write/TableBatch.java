@@ -1,13 +1,18 @@
 package io.zerohop.spark.rapids.write;
 
 import ai.rapids.cudf.DeviceMemoryBuffer;
+import io.zerohop.device.BlockChecksums;
+import io.zerohop.device.CopyStream;
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.ObjIntConsumer;
 import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
@@ -25,6 +30,9 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   private long bytes;
   private long tableCount;
   private long headers;
+
+  /** CRC32C of what each partition's tables have on the GPU; absent if it is not known. */
+  private int @Nullable [] checksums;
 
   /** A table whose header is not complete until its offsets are read. */
   static final class Pending {
@@ -116,6 +124,31 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
     tables.get(partition).add(new Pending(rows, metadata, held));
   }
 
+  /**
+   * Has the GPU sum up the tables, and waits for it.
+   *
+   * @param by the thread's stream
+   * @param limit of that
+   */
+  void sumUp(final CopyStream by, final Duration limit) {
+    final long[] addresses = new long[Math.toIntExact(tableCount)];
+    final long[] lengths = new long[addresses.length];
+    final int[] next = {0};
+    forEach(
+        (table, partition) -> {
+          addresses[next[0]] = table.address();
+          lengths[next[0]++] = table.bytes();
+        });
+    final int[] ofTables = BlockChecksums.of(by, addresses, lengths, limit);
+    final int[] sums = new int[partitions];
+    next[0] = 0;
+    forEach(
+        (table, partition) -> {
+          sums[partition] = Crc32c.join(sums[partition], ofTables[next[0]++], (int) table.bytes());
+        });
+    checksums = sums;
+  }
+
   /** Gives every table, with its partition. */
   void forEach(final ObjIntConsumer<Pending> consumer) {
     for (final int partition : used) {
@@ -188,6 +221,16 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   public PackSource payload() {
     return new Source(true) {
       @Override
+      public boolean hasChecksums() {
+        return checksums != null;
+      }
+
+      @Override
+      public int checksum(final int partition) {
+        return Objects.requireNonNull(checksums, "hasChecksums")[partition];
+      }
+
+      @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
         if (tables.get(partition) != null) {
           for (final Pending table : tables.get(partition)) {
@@ -218,6 +261,7 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
       }
     }
     used.clear();
+    checksums = null;
     bytes = 0;
     tableCount = 0;
   }

@@ -136,6 +136,24 @@ final class FakeGpuStream implements CopyStream {
   }
 
   @Override
+  public BlockChecksums checksums(final long[] addresses, final long[] starts) {
+    final int count = addresses.length;
+    final int resultBytes = (int) BlockChecksums.resultBytes(count, starts[count]);
+    sums = ByteBuffer.allocateDirect(resultBytes);
+    final long results = BufferUtil.address(sums);
+    add(
+        () -> {
+          for (int i = 0; i < count; i++) {
+            device.touch(addresses[i], starts[i + 1] - starts[i]);
+          }
+          final BlockChecksums made = worker.checksums(addresses, starts);
+          worker.synchronize(LIMIT);
+          UnsafeAccess.UNSAFE.copyMemory(made.address(), results, resultBytes);
+        });
+    return new BlockChecksums(results, count);
+  }
+
+  @Override
   public void await(final Signal signal, final int epoch, final Duration limit) {
     add(() -> signal.await(epoch, limit, () -> closed));
   }

@@ -1,15 +1,14 @@
-package io.zerohop.spark.spillfiles;
+package io.zerohop.device;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.spillfiles.ExtentFile.JoinedCrc32c;
 import java.util.Random;
 import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class JoinedCrc32cTest {
+class Crc32cTest {
   private static int sum(final byte[] bytes, final int from, final int to) {
     final CRC32C sum = new CRC32C();
     sum.update(bytes, from, to - from);
@@ -18,12 +17,12 @@ class JoinedCrc32cTest {
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 2, 255, 256, 257, 65_535, 65_536, 1_000_003, (1 << 24) + 259})
-  void isTheChecksumOfBothPartsTogether(final int second) {
+  void ofBothPartsTogether(final int second) {
     final Random random = new Random(second);
     for (final int first : new int[] {0, 1, 300, 70_000}) {
       final byte[] bytes = new byte[first + second];
       random.nextBytes(bytes);
-      assertThat(JoinedCrc32c.of(sum(bytes, 0, first), sum(bytes, first, bytes.length), second))
+      assertThat(Crc32c.join(sum(bytes, 0, first), sum(bytes, first, bytes.length), second))
           .as("%d and %d bytes", first, second)
           .isEqualTo(sum(bytes, 0, bytes.length));
     }
@@ -37,7 +36,7 @@ class JoinedCrc32cTest {
     int joined = 0;
     for (int at = 0; at < bytes.length; ) {
       final int end = Math.min(bytes.length, at + random.nextInt(2_000));
-      joined = JoinedCrc32c.of(joined, sum(bytes, at, end), end - at);
+      joined = Crc32c.join(joined, sum(bytes, at, end), end - at);
       at = end;
     }
     assertThat(joined).isEqualTo(sum(bytes, 0, bytes.length));
@@ -49,6 +48,6 @@ class JoinedCrc32cTest {
     final int whole = sum(bytes, 0, bytes.length);
     final int second = sum(bytes, 4_000, bytes.length);
     bytes[17] ^= 1;
-    assertThat(JoinedCrc32c.of(sum(bytes, 0, 4_000), second, 6_000)).isNotEqualTo(whole);
+    assertThat(Crc32c.join(sum(bytes, 0, 4_000), second, 6_000)).isNotEqualTo(whole);
   }
 }
