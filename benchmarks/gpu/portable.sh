@@ -110,7 +110,7 @@ setup() { # dir, kit, cell
     cat "$1/$layer"/?/part | xz -dc -T0 | tar -xf - -C "$2"
   done
   # Other shims were left out when the layer was made.
-  grep -qa "spark${spark//./}/" "$2/rapids.jar" || {
+  grep -qa "spark${spark//./}/com/" "$2/rapids.jar" || {
     echo "the layer of RAPIDS $rapids has no shim for Spark $spark: make both cells by one call" >&2
     exit 1
   }

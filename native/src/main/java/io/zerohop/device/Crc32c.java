@@ -59,9 +59,9 @@ public final class Crc32c {
   }
 
   /**
-   * What bytes behind others do to the checksum of those. A checksum is a remainder of polynomials
-   * over GF(2) by Castagnoli's (RFC 3720), and bytes behind others multiply theirs by a power of x;
-   * the highest bit is the coefficient of x^0.
+   * Changes a checksum to that of the same bytes with zeroes behind them. A checksum is a remainder
+   * of polynomials over GF(2) by Castagnoli's (RFC 3720), and more bytes multiply it by a power of
+   * x; the highest bit is the coefficient of x^0.
    */
   private static final class Powers {
     private static final int GENERATOR = 0x82F63B78;
