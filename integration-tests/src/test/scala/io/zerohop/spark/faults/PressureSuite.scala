@@ -15,13 +15,13 @@ class PressureSuite extends AnyFunSuite {
   private val Executors = 2
   private val Least = 1L << 20
 
-  for (percent <- Seq(1, 5, 20, 60)) test(s"pools of $percent % of a shuffle's bytes") {
+  for (percent <- Seq(1, 20)) test(s"pools of $percent % of a shuffle's bytes") {
     press(percent)
   }
 
-  for (percent <- Seq(5, 60)) test(s"pools of $percent % that move what is in use") {
+  test("pools of 5 % that move what is in use") {
     val always = Seq("spark.zerohop.spill.idle" -> "0", "spark.zerohop.spill.start" -> "0.5")
-    assert(press(percent, always: _*) > 0)
+    assert(press(5, always: _*) > 0)
   }
 
   /** Returns how many map outputs left memory after they had been written. */
