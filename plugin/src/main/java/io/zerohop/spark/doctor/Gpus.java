@@ -71,7 +71,7 @@ interface Gpus {
 
     @Override
     public Gpu open(final int ordinal) {
-      final CudaDevice device = CudaDevice.inFabric(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
+      final CudaDevice device = new CudaDevice(ordinal, CudaDevice.DEFAULT_MULTIPROCESSORS);
       return new Gpu(
           device, device.uuid(), device.pciAddress(), device.describe(), device.dmaBufCapable());
     }

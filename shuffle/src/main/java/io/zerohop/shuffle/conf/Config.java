@@ -129,7 +129,7 @@ public record Config(
         int cudaMultiprocessors,
     @Key(
             name = "fabric.enabled",
-            value = "true",
+            value = "false",
             doc =
                 "Whether GPU memory of other nodes is read over an NVLink fabric (IMEX), as"
                     + " path `peer`. Needs `ucx` in `spark.zerohop.paths`, too. Not tested on"
