@@ -80,12 +80,12 @@ public final class ReadMetrics {
       final List<Block> blocks,
       final long bytes) {
     final long sparks = counted.add(blocks);
-    if (path != Path.LOCAL && path != Path.PEER) {
-      reporter.incRemoteBlocksFetched(sparks);
-      reporter.incRemoteBytesRead(bytes);
-    } else {
+    if (path.isInPlace()) {
       reporter.incLocalBlocksFetched(sparks);
       reporter.incLocalBytesRead(bytes);
+    } else {
+      reporter.incRemoteBlocksFetched(sparks);
+      reporter.incRemoteBytesRead(bytes);
     }
     accumulators.add(task, path, bytes);
   }

@@ -51,6 +51,14 @@ class MetricsPageTest {
           new TaskField(
               TaskMetrics.class, "diskBytesSpilled", "bytes", "Found no room in shared memory"));
 
+  @Test
+  void eachPathHasMetricsOfItsBytesAndBlocks() {
+    for (final io.zerohop.shuffle.block.Path path : io.zerohop.shuffle.block.Path.values()) {
+      assertThat(Metric.bytes(path).name()).startsWith(path.name());
+      assertThat(Metric.blocks(path).name()).startsWith(path.name());
+    }
+  }
+
   /** Regenerate with {@code -Dzerohop.docs.write=true}. */
   @Test
   void thePageIsWhatTheMetricsSay() throws IOException {

@@ -16,6 +16,16 @@ public enum Path {
   /** Through Spark's block transfer service, or from a file: always correct, never fast. */
   STAGED;
 
+  /** Returns whether blocks are read where their owner has them. */
+  public boolean isInPlace() {
+    return this == LOCAL || this == PEER;
+  }
+
+  /** Returns whether blocks are moved out of their owner's memory, which may be tried again. */
+  public boolean isMoved() {
+    return this == UCX || this == SENT;
+  }
+
   /** Lower-case name, as in metrics and in {@code spark.zerohop.paths}. */
   public String label() {
     return name().toLowerCase(java.util.Locale.ROOT);

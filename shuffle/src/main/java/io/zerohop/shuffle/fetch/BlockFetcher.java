@@ -276,7 +276,7 @@ public final class BlockFetcher implements AutoCloseable {
     }
     final Route route =
         onlySent ? plan.withoutGets(source, Message.of(cause)) : plan.choose(source);
-    if (route.path() == Path.UCX || route.path() == Path.SENT) {
+    if (route.path().isMoved()) {
       return route.path();
     }
     final Message whyStaged = route.reason();

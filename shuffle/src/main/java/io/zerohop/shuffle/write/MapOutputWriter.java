@@ -52,7 +52,10 @@ public final class MapOutputWriter implements AutoCloseable {
 
   private final Devices devices;
   private final Tiers tiers;
+
+  /** Of blocks that come from the host; those of the GPU go to the GPU's pool. */
   private final Tier tier;
+
   private final Catalog catalog;
 
   /** Absent if an output is published when its copies have ended. */

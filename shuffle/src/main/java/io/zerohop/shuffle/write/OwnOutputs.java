@@ -49,7 +49,7 @@ public final class OwnOutputs implements BlockHolder {
    *
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
-   * @param tier where its blocks are to lie
+   * @param tier of blocks that come from the host; those of the GPU go to the GPU's pool
    */
   public MapOutputWriter begin(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {

@@ -36,7 +36,7 @@ final class Packer {
   private boolean stuck;
 
   /**
-   * @param tier where the task's blocks are to lie
+   * @param tier of blocks that come from the host
    * @param limit longest time for copies
    */
   Packer(final Devices devices, final Tier tier, final Duration limit) {
