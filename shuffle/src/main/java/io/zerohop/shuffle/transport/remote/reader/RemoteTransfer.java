@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.remote.reader;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Message;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -16,31 +17,54 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The blocks of one window on their way from one owner: looked up and held by the owner, moved, and
  * handed out. Steps run on the threads of whatever they waited for, or on the executor; none waits.
+ *
+ * <p>The owner keeps the blocks by a lease. It is given back when the transfer has failed and
+ * nothing {@linkplain #beginReading reads} under it any more; who succeeds has given it back.
  */
 public abstract class RemoteTransfer {
+  /** What is known of the blocks. */
+  enum State {
+    /** The owner was asked for them. */
+    ASKING,
+
+    /** The owner holds some by a lease. */
+    HOLDING,
+
+    /** Each was handed out or has failed. */
+    ENDED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(Map.of(ASKING, Set.of(HOLDING, ENDED), HOLDING, Set.of(ENDED)));
+  }
+
   private final RemotePeer peer;
   private final List<Block> blocks;
   private final Sink sink;
   private final Slabs slabs;
   private final Executor executor;
-  private final AtomicBoolean ended = new AtomicBoolean();
+  private volatile State state = State.ASKING; // Changed under the lock.
   private volatile long lastProgress;
 
   /** Blocks that nothing was said of yet, by their place in the request. */
   @GuardedBy("this")
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
 
+  /** 0 before the owner has granted one. */
   private volatile long lease;
+
+  /** Whether memory of the owner may be read under the lease. */
+  @GuardedBy("this")
+  private boolean reading;
 
   /** There once the owner has answered. */
   private @Nullable RemoteExtents extents;
@@ -91,7 +115,9 @@ public abstract class RemoteTransfer {
   }
 
   private void opened(final ByteBuffer answer) {
-    lease = answer.getLong();
+    if (!hold(answer.getLong())) {
+      return;
+    }
     final RemoteExtents answered = RemoteExtents.read(answer);
     extents = answered;
     if (answered.blocks() != blocks.size()) {
@@ -100,11 +126,41 @@ public abstract class RemoteTransfer {
     final List<Block> missing = dropMissing(answered);
     sink.failed(missing, notHeld());
     if (missing.size() == blocks.size()) {
-      closeLease();
-      end(null);
+      end(null, true);
       return;
     }
     receive();
+  }
+
+  /** The owner has granted a lease; false if it came too late, and is given back. */
+  private boolean hold(final long granted) {
+    synchronized (this) {
+      lease = granted;
+      if (state == State.ASKING) {
+        state = State.TRANSITIONS.go(state, State.HOLDING, this);
+        return true;
+      }
+    }
+    giveBack();
+    return false;
+  }
+
+  /** From now on memory of the owner may be read; false if this has ended. */
+  protected final synchronized boolean beginReading() {
+    reading = state == State.HOLDING;
+    return reading;
+  }
+
+  /** Nothing of it is read any more; false if this has ended. */
+  protected final boolean endReading() {
+    synchronized (this) {
+      reading = false;
+      if (state == State.HOLDING) {
+        return true;
+      }
+    }
+    giveBack();
+    return false;
   }
 
   /** The extents are known; has the blocks come. */
@@ -115,11 +171,6 @@ public abstract class RemoteTransfer {
 
   /** Returns whether a byte of a block was damaged on its way. */
   protected boolean isDamaged(final int block, final ReceiveBuffers received) {
-    return false;
-  }
-
-  /** Returns whether memory of the owner may still be read, after all has ended. */
-  protected boolean isStillReading() {
     return false;
   }
 
@@ -145,7 +196,7 @@ public abstract class RemoteTransfer {
   }
 
   protected final boolean hasEnded() {
-    return ended.get();
+    return state == State.ENDED;
   }
 
   private synchronized List<Block> dropMissing(final RemoteExtents answered) {
@@ -170,7 +221,7 @@ public abstract class RemoteTransfer {
    */
   protected final @Nullable ReceiveBuffers receiveInto(final ReceiveBuffers there) {
     synchronized (this) {
-      if (!ended.get()) {
+      if (!hasEnded()) {
         buffers = there;
         there.retain();
         return there;
@@ -215,13 +266,12 @@ public abstract class RemoteTransfer {
     }
   }
 
-  /** All is there. */
+  /** All is there, and the owner has ended the lease. */
   protected final void succeed() {
-    end(null);
+    end(null, false);
   }
 
-  /** Nothing more is read under the lease. */
-  protected final void closeLease() {
+  private void giveBack() {
     if (lease != 0 && peer.alive()) {
       peer.ask(Questions.close(lease));
     }
@@ -243,7 +293,7 @@ public abstract class RemoteTransfer {
 
   /** Gives up, unless it has ended. Any thread. */
   protected final void fail(final Throwable cause) {
-    end(cause);
+    end(cause, true);
   }
 
   private static ZerohopException damage() {
@@ -252,26 +302,32 @@ public abstract class RemoteTransfer {
         ShuffleCode.MESSAGE_DAMAGED.says("the block was damaged on its way from its owner"));
   }
 
-  private void end(final @Nullable Throwable cause) {
-    if (!ended.compareAndSet(false, true)) {
-      return;
-    }
-    peer.end(this);
+  /**
+   * @param holds whether the lease is still held, if there is one
+   */
+  private void end(final @Nullable Throwable cause, final boolean holds) {
     final Map<Integer, Block> left;
     final ReceiveBuffers received;
+    final boolean givesBack;
     synchronized (this) {
+      if (hasEnded()) {
+        return;
+      }
+      state = State.TRANSITIONS.go(state, State.ENDED, this);
+      givesBack = holds && !reading;
       left = new LinkedHashMap<>(waiting);
       waiting.clear();
       received = buffers;
       buffers = null;
     }
+    peer.end(this);
     ending();
     try {
+      if (givesBack) {
+        giveBack();
+      }
       if (cause != null) {
         sink.failed(left.values(), cause);
-        if (!isStillReading()) {
-          closeLease();
-        }
       } else if (received != null) {
         handOut(left, received);
       }
@@ -280,6 +336,11 @@ public abstract class RemoteTransfer {
         received.release();
       }
     }
+  }
+
+  @Override
+  public String toString() {
+    return "the transfer of " + blocks.size() + " blocks of executor " + peer.name();
   }
 
   /** But for those that were damaged: they alone fail. */

@@ -40,7 +40,6 @@ public final class SentTransfer extends RemoteTransfer {
   protected void receive() {
     final ReceiveBuffers to = receiveInto(ReceiveBuffers.onHost(extents(), slabs()));
     if (to == null) {
-      closeLease();
       return;
     }
     final MessageReceiver.Waiting all;
@@ -51,7 +50,6 @@ public final class SentTransfer extends RemoteTransfer {
     }
     if (!expect(all)) {
       all.end();
-      closeLease();
       return;
     }
     ask(Questions.send(lease(), all.id()))

@@ -69,11 +69,6 @@ public final class UcxTransfer extends RemoteTransfer {
   }
 
   @Override
-  protected boolean isStillReading() {
-    return getsLeft.get() > 0;
-  }
-
-  @Override
   protected void receive() {
     pieces = new TransferPieces(extents(), peer);
     if (fabric != null) {
@@ -136,8 +131,7 @@ public final class UcxTransfer extends RemoteTransfer {
   private void fetchKeys(final ReceiveBuffers there) {
     final ReceiveBuffers to = receiveInto(there);
     if (to == null) {
-      closeLease(); // It has failed meanwhile.
-      return;
+      return; // It has failed meanwhile.
     }
     final Set<Long> unknown = pieces().unknownKeys(to.byFabric());
     to.release();
@@ -162,7 +156,6 @@ public final class UcxTransfer extends RemoteTransfer {
   private void move() {
     final ReceiveBuffers to = current();
     if (to == null) {
-      closeLease();
       return;
     }
     final TransferPieces plan = pieces();
@@ -171,18 +164,24 @@ public final class UcxTransfer extends RemoteTransfer {
         fail(new NotGettableException("UCX could not register the memory"));
         return;
       }
+      final List<Gets.Get> gets =
+          new ArrayList<>(plan.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
+      final ReceiveLayout onGpu = to.gpu();
+      final Slab gpuSlab = to.gpuSlab();
+      if (onGpu != null && gpuSlab != null && !to.byFabric()) {
+        gets.addAll(plan.gets(onGpu, gpuSlab, () -> !hasEnded(), this::got));
+      }
       final FabricImports imports = to.byFabric() ? fabric : null;
       final FabricImports.Hold mapped = imports == null ? null : imports.hold(plan.gpuSegments());
       if (to.byFabric() && mapped == null) {
         fail(new NotGettableException("its segment is no longer mapped"));
         return;
       }
-      final List<Gets.Get> gets =
-          new ArrayList<>(plan.gets(to.host(), to.hostSlab(), () -> !hasEnded(), this::got));
-      final ReceiveLayout onGpu = to.gpu();
-      final Slab gpuSlab = to.gpuSlab();
-      if (onGpu != null && gpuSlab != null && mapped == null) {
-        gets.addAll(plan.gets(onGpu, gpuSlab, () -> !hasEnded(), this::got));
+      if (!beginReading()) {
+        if (mapped != null) {
+          mapped.close();
+        }
+        return;
       }
       getsLeft.set(gets.size() + (mapped == null ? 0 : 1));
       gets.forEach(peer.gets()::submit);
@@ -232,8 +231,7 @@ public final class UcxTransfer extends RemoteTransfer {
     if (getsLeft.decrementAndGet() > 0) {
       return;
     }
-    if (hasEnded()) {
-      closeLease(); // Not before: what was still asked for needs it.
+    if (!endReading()) {
       return;
     }
     // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
