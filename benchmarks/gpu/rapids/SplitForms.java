@@ -344,7 +344,7 @@ public final class SplitForms {
         stream.synchronize(LIMIT);
       }
       final CopyBatch copy = stream.newBatch();
-      final SpliceBatch splice = stream.newSplice();
+      final SpliceBatch splice = new SpliceBatch();
       final long[] data = new long[columns];
       final long[] offsets = new long[columns];
       for (int i = 0; i < columns; i++) {
@@ -394,7 +394,7 @@ public final class SplitForms {
         bytes += strings[i] ? 4L * (rows + 1) + 63 & -64 : 0;
       }
       final CopyBatch copy = stream.newBatch();
-      final SpliceBatch splice = stream.newSplice();
+      final SpliceBatch splice = new SpliceBatch();
       Platform.putInt(null, counts.address(), 0);
       final ColumnVector[] made = new ColumnVector[columns];
       try (DeviceMemoryBuffer whole = DeviceMemoryBuffer.allocate(bytes)) {

@@ -16,14 +16,8 @@ public interface CopyStream extends AutoCloseable {
   /** Enqueues all copies of the batch; the batch must stay untouched until the stream passed it. */
   void submit(CopyBatch batch);
 
-  /** A new, empty batch of pieces of columns for this stream's device. */
-  SpliceBatch newSplice();
-
   /** Enqueues the putting together of columns; the batch may be filled again at once. */
   void submit(SpliceBatch batch);
-
-  /** A new, empty batch of tables whose rows this stream's device is to hash. */
-  RowHashBatch newRowHash();
 
   /**
    * Enqueues the hashing of rows; the batch may be filled again at once.

@@ -105,20 +105,10 @@ public final class StreamPool implements AutoCloseable {
     }
 
     @Override
-    public SpliceBatch newSplice() {
-      return use().newSplice();
-    }
-
-    @Override
     public void submit(final SpliceBatch batch) {
       use();
       busy = true;
       stream.submit(batch);
-    }
-
-    @Override
-    public RowHashBatch newRowHash() {
-      return use().newRowHash();
     }
 
     @Override

@@ -24,7 +24,7 @@ public abstract class ColumnContract extends CopyContract {
       for (int round = 0; round < 12; round++) {
         final SpliceRound pieces = new SpliceRound(random, round < 6 ? 70 : 40_000);
         subject.write(segment.address(), pieces.sources());
-        final SpliceBatch batch = stream.newSplice();
+        final SpliceBatch batch = new SpliceBatch();
         assertThat(batch.isEmpty()).isTrue();
         pieces.fill(batch, segment.address(), segment.address() + (2 << 20));
         stream.submit(batch);
@@ -46,7 +46,7 @@ public abstract class ColumnContract extends CopyContract {
         final RowHashRound columns =
             new RowHashRound(random, 1 + random.nextInt(round < 20 ? 500 : 9_000));
         subject.write(segment.address(), columns.bytes());
-        final RowHashBatch batch = stream.newRowHash();
+        final RowHashBatch batch = new RowHashBatch();
         assertThat(batch.isEmpty()).isTrue();
         final long[] expected = new long[8];
         for (int i = 0; i < 5; i++) {
@@ -82,7 +82,7 @@ public abstract class ColumnContract extends CopyContract {
         CopyStream stream = device.openStream("many tables")) {
       subject.write(segment.address(), bytes);
       final UnsafeBuffer values = new UnsafeBuffer(bytes);
-      final RowHashBatch batch = stream.newRowHash();
+      final RowHashBatch batch = new RowHashBatch();
       final long[] expected = new long[tables];
       for (int table = 0; table < tables; table++) {
         batch.beginTable(1, columns, table);
@@ -106,7 +106,7 @@ public abstract class ColumnContract extends CopyContract {
   @Test
   void columnsThatCannotBeHashedAreRefused() {
     try (CopyStream stream = device.openStream("refused")) {
-      final RowHashBatch batch = stream.newRowHash();
+      final RowHashBatch batch = new RowHashBatch();
       assertThatThrownBy(() -> batch.addFixed(4, 0, 0)).isInstanceOf(IllegalStateException.class);
       assertThatThrownBy(() -> batch.addRows(0, 1, 0)).isInstanceOf(IllegalArgumentException.class);
       batch.beginTable(1, 1, 0);

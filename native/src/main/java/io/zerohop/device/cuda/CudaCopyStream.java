@@ -8,11 +8,9 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.DeviceCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.RowHashBatch;
-import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.SpliceBatch;
-import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.nio.ByteBuffer;
@@ -132,48 +130,32 @@ final class CudaCopyStream implements CopyStream {
   }
 
   @Override
-  public SpliceBatch newSplice() {
-    return new SpliceLists();
-  }
-
-  @Override
   public void submit(final SpliceBatch batch) {
     enter();
-    if (!(batch instanceof SpliceLists lists)) {
-      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
-    }
-    if (lists.isEmpty()) {
+    if (batch.isEmpty()) {
       return;
     }
-    final int bytes = SpliceArguments.bytes(lists);
+    final int bytes = SpliceArguments.bytes(batch);
     if (bytes > ring.largest()) {
       throw new IllegalArgumentException(
-          "too many pieces of columns for one submission: " + (lists.offsets() + lists.runs()));
+          "too many pieces of columns for one submission: " + (batch.offsets() + batch.runs()));
     }
     final int number = ++launch;
     final int at = ring.take(bytes, number);
     arguments.begin(number, signals.conditional());
-    final SpliceArguments work = new SpliceArguments(lists, ring.bytes(), at, ring.address(at));
+    final SpliceArguments work = new SpliceArguments(batch, ring.bytes(), at, ring.address(at));
     kernels.launchSplice(
         stream.stream(), Math.min(mostBlocks, work.blocks()), arguments.struct(), work.struct());
     mark(true);
   }
 
   @Override
-  public RowHashBatch newRowHash() {
-    return new RowHashLists();
-  }
-
-  @Override
   public void submit(final RowHashBatch batch, final long resultAddress) {
     enter();
-    if (!(batch instanceof RowHashLists lists)) {
-      throw new IllegalArgumentException("not a batch of a CUDA device: " + batch);
-    }
-    lists.checkComplete();
+    batch.checkComplete();
     int table = 0;
-    while (table < lists.tables()) {
-      final RowHashArguments work = new RowHashArguments(lists, table, ring.largest());
+    while (table < batch.tables()) {
+      final RowHashArguments work = new RowHashArguments(batch, table, ring.largest());
       if (work.chunks() > 0) {
         launchRowHash(work, resultAddress);
       }

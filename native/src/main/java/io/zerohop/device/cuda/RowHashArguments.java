@@ -1,6 +1,6 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.RowHashLists;
+import io.zerohop.device.RowHashBatch;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import jcuda.Pointer;
@@ -15,7 +15,7 @@ final class RowHashArguments {
   private static final int CHUNK_BYTES = 32;
   private static final int KIND_BITS = 2;
 
-  private final RowHashLists lists;
+  private final RowHashBatch lists;
   private final int first;
   private final int end;
   private final byte[] struct = new byte[STRUCT_BYTES];
@@ -26,7 +26,7 @@ final class RowHashArguments {
    * @param first of the tables
    * @param mostBytes that their lists may take
    */
-  RowHashArguments(final RowHashLists lists, final int first, final int mostBytes) {
+  RowHashArguments(final RowHashBatch lists, final int first, final int mostBytes) {
     this.lists = lists;
     this.first = first;
     int next = first + 1;
@@ -36,7 +36,7 @@ final class RowHashArguments {
     this.end = next;
   }
 
-  private static long bytes(final RowHashLists lists, final int first, final int end) {
+  private static long bytes(final RowHashBatch lists, final int first, final int end) {
     return (long) COLUMN_BYTES * (lists.endOfColumns(end - 1) - lists.firstColumn(first))
         + (long) CHUNK_BYTES * (lists.endOfResults(end - 1) - lists.firstResult(first));
   }

@@ -1,6 +1,6 @@
 package io.zerohop.device.cuda;
 
-import io.zerohop.device.SpliceLists;
+import io.zerohop.device.SpliceBatch;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import jcuda.Pointer;
@@ -31,7 +31,7 @@ final class SpliceArguments {
    * @param at offset in it
    * @param address the GPU's address of that offset
    */
-  SpliceArguments(final SpliceLists lists, final ByteBuffer to, final int at, final long address) {
+  SpliceArguments(final SpliceBatch lists, final ByteBuffer to, final int at, final long address) {
     final int pieces = pieces(lists);
     final int columnsAt = at + pieces * OFFSETS_BYTES;
     final int runsAt = columnsAt + lists.bitColumns() * COLUMN_BYTES;
@@ -53,13 +53,13 @@ final class SpliceArguments {
   }
 
   /** Bytes of pinned memory that the lists take. */
-  static int bytes(final SpliceLists lists) {
+  static int bytes(final SpliceBatch lists) {
     return Math.addExact(
         Math.multiplyExact(pieces(lists), OFFSETS_BYTES),
         lists.bitColumns() * COLUMN_BYTES + Math.multiplyExact(lists.runs(), RUN_BYTES));
   }
 
-  private static int pieces(final SpliceLists lists) {
+  private static int pieces(final SpliceBatch lists) {
     final int[] pieces = {0};
     lists.forEachOffsets(
         (source, destination, count, delta) ->
@@ -67,7 +67,7 @@ final class SpliceArguments {
     return pieces[0];
   }
 
-  private static void writeOffsets(final SpliceLists lists, final ByteBuffer to, final int from) {
+  private static void writeOffsets(final SpliceBatch lists, final ByteBuffer to, final int from) {
     final int[] at = {from};
     lists.forEachOffsets(
         (source, destination, count, delta) -> {
@@ -81,7 +81,7 @@ final class SpliceArguments {
         });
   }
 
-  private void writeColumns(final SpliceLists lists, final ByteBuffer to, final int from) {
+  private void writeColumns(final SpliceBatch lists, final ByteBuffer to, final int from) {
     for (int column = 0; column < lists.bitColumns(); column++) {
       final int entry = from + column * COLUMN_BYTES;
       to.putLong(entry, lists.destination(column));

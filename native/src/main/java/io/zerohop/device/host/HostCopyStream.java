@@ -6,10 +6,8 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.HashMix;
 import io.zerohop.device.RowHashBatch;
-import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SpliceBatch;
-import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
@@ -69,30 +67,14 @@ final class HostCopyStream implements CopyStream {
   }
 
   @Override
-  public SpliceBatch newSplice() {
-    return new SpliceLists();
-  }
-
-  @Override
   public void submit(final SpliceBatch batch) {
-    if (!(batch instanceof SpliceLists lists)) {
-      throw new IllegalArgumentException("not a batch of the host device: " + batch);
-    }
-    final SpliceLists copy = lists.copy();
+    final SpliceBatch copy = batch.copy();
     enqueue(() -> HostSplice.run(copy), true);
   }
 
   @Override
-  public RowHashBatch newRowHash() {
-    return new RowHashLists();
-  }
-
-  @Override
   public void submit(final RowHashBatch batch, final long resultAddress) {
-    if (!(batch instanceof RowHashLists lists)) {
-      throw new IllegalArgumentException("not a batch of the host device: " + batch);
-    }
-    final RowHashLists copy = lists.copy();
+    final RowHashBatch copy = batch.copy();
     enqueue(() -> HostRowHash.run(copy, resultAddress), true);
   }
 
@@ -308,7 +290,7 @@ final class HostCopyStream implements CopyStream {
 
     private HostSplice() {}
 
-    static void run(final SpliceLists lists) {
+    static void run(final SpliceBatch lists) {
       lists.forEachOffsets(HostSplice::addOffsets);
       for (int column = 0; column < lists.bitColumns(); column++) {
         putBits(lists, column);
@@ -323,7 +305,7 @@ final class HostCopyStream implements CopyStream {
       }
     }
 
-    private static void putBits(final SpliceLists lists, final int column) {
+    private static void putBits(final SpliceBatch lists, final int column) {
       final int bits = lists.bits(column);
       int run = lists.firstRun(column);
       int word = 0;
@@ -347,15 +329,15 @@ final class HostCopyStream implements CopyStream {
 
   /** Hashes rows of columns in shared host memory, on the calling thread. */
   private static final class HostRowHash {
-    private final RowHashLists lists;
+    private final RowHashBatch lists;
     private final int first;
 
-    private HostRowHash(final RowHashLists lists, final int table) {
+    private HostRowHash(final RowHashBatch lists, final int table) {
       this.lists = lists;
       this.first = lists.firstColumn(table);
     }
 
-    static void run(final RowHashLists lists, final long resultAddress) {
+    static void run(final RowHashBatch lists, final long resultAddress) {
       for (int table = 0; table < lists.tables(); table++) {
         final HostRowHash hash = new HostRowHash(lists, table);
         int row = lists.firstRow(table);
@@ -387,9 +369,9 @@ final class HostCopyStream implements CopyStream {
         return RowHashBatch.NULL;
       }
       return switch (lists.kind(column)) {
-        case RowHashLists.KIND_FIXED -> fixed(lists.detail(column), lists.data(column), row);
-        case RowHashLists.KIND_STRING -> string(column, row);
-        case RowHashLists.KIND_LIST -> list(column, row);
+        case RowHashBatch.KIND_FIXED -> fixed(lists.detail(column), lists.data(column), row);
+        case RowHashBatch.KIND_STRING -> string(column, row);
+        case RowHashBatch.KIND_LIST -> list(column, row);
         default -> sequence(RowHashBatch.STRUCT, column + 1, lists.detail(column), row);
       };
     }

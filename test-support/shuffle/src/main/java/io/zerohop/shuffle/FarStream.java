@@ -49,19 +49,8 @@ final class FarStream implements CopyStream {
   }
 
   @Override
-  public SpliceBatch newSplice() {
-    return new FarSplice(stream.newSplice());
-  }
-
-  @Override
   public void submit(final SpliceBatch batch) {
-    device.begin(this);
-    stream.submit(((FarSplice) batch).batch);
-  }
-
-  @Override
-  public RowHashBatch newRowHash() {
-    throw new UnsupportedOperationException("rows are hashed by those who write them");
+    throw new UnsupportedOperationException("columns are joined by those who read them");
   }
 
   @Override
@@ -159,40 +148,6 @@ final class FarStream implements CopyStream {
     @Override
     public long bytes() {
       return batch.bytes();
-    }
-
-    @Override
-    public void clear() {
-      batch.clear();
-    }
-  }
-
-  private final class FarSplice implements SpliceBatch {
-    private final SpliceBatch batch;
-
-    FarSplice(final SpliceBatch batch) {
-      this.batch = batch;
-    }
-
-    @Override
-    public void addOffsets(
-        final long source, final long destination, final int count, final int delta) {
-      batch.addOffsets(reach(source, 4L * count), reach(destination, 4L * count), count, delta);
-    }
-
-    @Override
-    public void beginBits(final long destination) {
-      batch.beginBits(reach(destination, 0));
-    }
-
-    @Override
-    public void addBits(final long source, final int count) {
-      batch.addBits(source == 0 ? 0 : reach(source, (count + 7) / 8), count);
-    }
-
-    @Override
-    public boolean isEmpty() {
-      return batch.isEmpty();
     }
 
     @Override

@@ -91,7 +91,7 @@ public final class RowHash implements AutoCloseable {
       return;
     }
     if (batch == null) {
-      batch = stream.get().newRowHash();
+      batch = new RowHashBatch();
     }
     final PackedColumns columns = PackedColumns.parse(metadata);
     if (columns == null || !HashedTable.add(columns, address, partition, batch)) {
@@ -113,7 +113,7 @@ public final class RowHash implements AutoCloseable {
       return;
     }
     if (batch == null) {
-      batch = stream.get().newRowHash();
+      batch = new RowHashBatch();
     }
     if (!HashedColumns.add(columns, firstRows, batch)) {
       known = false;

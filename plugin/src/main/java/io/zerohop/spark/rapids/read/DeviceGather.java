@@ -101,7 +101,7 @@ public final class DeviceGather implements TableGather {
   public void assemble(final TableAssembly plan, final long[] sources, final long destination) {
     final CopyStream by = stream.get();
     final CopyBatch copy = by.newBatch();
-    final SpliceBatch splice = by.newSplice();
+    final SpliceBatch splice = new SpliceBatch();
     plan.fill(sources, destination, copy, splice);
     enqueueWaits(by);
     by.submit(copy);

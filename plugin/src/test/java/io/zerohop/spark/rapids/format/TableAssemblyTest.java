@@ -85,7 +85,7 @@ class TableAssemblyTest {
       }
       Platform.setMemory(result.address(), (byte) 0xa5, plan.bytes());
       final CopyBatch copy = stream.newBatch();
-      final SpliceBatch splice = stream.newSplice();
+      final SpliceBatch splice = new SpliceBatch();
       plan.fill(addresses, result.address(), copy, splice);
       stream.submit(copy);
       stream.submit(splice);

@@ -5,10 +5,8 @@ import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.RowHashBatch;
-import io.zerohop.device.RowHashLists;
 import io.zerohop.device.Signal;
 import io.zerohop.device.SpliceBatch;
-import io.zerohop.device.SpliceLists;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import java.nio.ByteBuffer;
@@ -82,13 +80,8 @@ final class FakeGpuStream implements CopyStream {
   }
 
   @Override
-  public SpliceBatch newSplice() {
-    return new SpliceLists();
-  }
-
-  @Override
   public void submit(final SpliceBatch batch) {
-    final SpliceLists lists = ((SpliceLists) batch).copy();
+    final SpliceBatch lists = batch.copy();
     add(
         () -> {
           lists.forEachOffsets(
@@ -104,13 +97,8 @@ final class FakeGpuStream implements CopyStream {
   }
 
   @Override
-  public RowHashBatch newRowHash() {
-    return new RowHashLists();
-  }
-
-  @Override
   public void submit(final RowHashBatch batch, final long resultAddress) {
-    final RowHashLists lists = ((RowHashLists) batch).copy();
+    final RowHashBatch lists = batch.copy();
     add(
         () -> {
           device.touch(resultAddress, (long) Long.BYTES * lists.results());
