@@ -21,7 +21,7 @@ object Footprint {
       "pool.used.bytes",
       "pool.reserved.bytes",
       "pool.segments",
-      "landing.slabs",
+      "receive.buffers",
       "leases.open",
       "peers")
 

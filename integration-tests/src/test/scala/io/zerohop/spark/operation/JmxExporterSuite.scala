@@ -6,7 +6,6 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.metrics.Metric
 import io.zerohop.spark.suites.ManagerUnderTest
 import io.zerohop.spark.support.{Bounded, Cluster, Http, Local, RunBy}
 import org.apache.spark.HashPartitioner
@@ -31,9 +30,7 @@ class JmxExporterSuite extends AnyFunSuite {
       Bounded.until("the executor's metrics", 30.seconds)(
         Try(metrics(port)).toOption.exists(_.nonEmpty))
       val found = metrics(port)
-      val expected = Metric.values.filter(_.owner != Metric.Owner.GPU)
-        .map(metric => DashboardSuite.prometheusName(metric.key)).toSet
-      assert(found.keySet === expected)
+      assert(found.keySet === DashboardSuite.exposed.map(DashboardSuite.prometheusName))
       val (labels, value) = found("zerohop_local_bytes")
       assert(labels.contains("app=\"" + cluster.sc.applicationId + "\""), labels)
       assert(labels.contains("executor=\"0\""), labels)

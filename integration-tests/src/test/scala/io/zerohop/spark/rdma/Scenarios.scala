@@ -124,7 +124,7 @@ final class Scenarios(cluster: Cluster, victim: String, card: String) {
     awaitExecutors()
     cluster.assertNothingHeld()
     Bounded.until("memory that was received in is given back", RequestTimeout) {
-      cluster.gauges("landing.slabs").values.forall(_ == 0)
+      cluster.gauges("receive.buffers").values.forall(_ == 0)
     }
   }
 

@@ -189,7 +189,7 @@ final class OpenChannels {
       SparkCode.STRANGER
           .says(
               "an unauthenticated connection to this executor's control port ended (logged once for"
-                  + " each address; the metric zerohop.strangers counts all)")
+                  + " each address; the metric zerohop.connections.unauthenticated counts all)")
           .at("from " + stranger)
           .warn(LOG);
     }

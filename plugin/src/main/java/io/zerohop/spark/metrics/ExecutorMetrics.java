@@ -70,11 +70,11 @@ public final class ExecutorMetrics implements Source {
         Metric.FILES_FAILURES,
         node,
         stats -> stats.evictions().toFiles());
-    gauge(Metric.LANDING_SLABS, node, stats -> stats.receiveBuffers().slabs());
+    gauge(Metric.RECEIVE_BUFFERS, node, stats -> stats.receiveBuffers().slabs());
     gauge(Metric.SENDING_BYTES, node, stats -> stats.receiveBuffers().sendingBytes());
     gauge(Metric.SAVED_BYTES, node, stats -> stats.receiveBuffers().savedBytes());
     gauge(Metric.REMOTE_SHARED_BLOCKS, node, stats -> stats.receiveBuffers().sharedBlocks());
-    gauge(Metric.LANDING_WAIT, node, stats -> stats.receiveBuffers().waitNanos());
+    gauge(Metric.RECEIVE_WAIT, node, stats -> stats.receiveBuffers().waitNanos());
     if (node.hasGpu()) {
       watchGpu(node);
     }
@@ -86,7 +86,7 @@ public final class ExecutorMetrics implements Source {
     gauge(Metric.PEERS, node, stats -> stats.peers().readable());
     gauge(Metric.REMOTE_OWNERS, node, stats -> stats.peers().owners());
     gauge(Metric.REMOTE_READERS, node, stats -> stats.peers().readers());
-    gauge(Metric.STRANGERS, node, stats -> stats.peers().strangers());
+    gauge(Metric.UNAUTHENTICATED, node, stats -> stats.peers().strangers());
     gauge(Metric.CONTROL_PORT, () -> (long) node.location().port());
   }
 
@@ -150,6 +150,9 @@ public final class ExecutorMetrics implements Source {
 
   private void gauge(final Metric metric, final Gauge<Long> value) {
     registry.gauge(metric.key(), () -> value);
+    if (!metric.formerly().isEmpty()) {
+      registry.gauge(metric.formerly(), () -> value); // For dashboards of earlier releases.
+    }
   }
 
   @Override

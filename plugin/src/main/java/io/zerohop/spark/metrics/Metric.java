@@ -101,10 +101,11 @@ public enum Metric {
   FILES_FINISHED("spill.files.finished.bytes", Type.TOTAL, "bytes", Owner.MEMORY, Doc.OF_FINISHED),
   FILES_NANOS("spill.files.nanos", Type.TOTAL, "ns", Owner.MEMORY, Doc.THEIR_TIME),
   FILES_FAILURES("spill.files.failures", Type.TOTAL, "times", Owner.MEMORY, Doc.FAILURES),
-  LANDING_SLABS(
+  RECEIVE_BUFFERS(
+      "receive.buffers",
       "landing.slabs",
       Type.GAUGE,
-      "slabs",
+      "buffers",
       Owner.MEMORY,
       "Receive buffers in use for blocks from and to other nodes"),
   SENDING_BYTES(
@@ -125,7 +126,8 @@ public enum Metric {
       "blocks",
       Owner.MEMORY,
       "Got or sent blocks that a reader received from a transfer that another reader had requested"),
-  LANDING_WAIT(
+  RECEIVE_WAIT(
+      "receive.wait.nanos",
       "landing.wait.nanos",
       Type.TOTAL,
       "ns",
@@ -155,7 +157,8 @@ public enum Metric {
       "executors",
       Owner.MEMORY,
       "Executors of other nodes that are connected to this one, to read its blocks"),
-  STRANGERS(
+  UNAUTHENTICATED(
+      "connections.unauthenticated",
       "strangers",
       Type.TOTAL,
       "connections",
@@ -225,6 +228,7 @@ public enum Metric {
   }
 
   private final String key;
+  private final String formerly;
   private final Type type;
   private final String unit;
   private final Owner owner;
@@ -232,7 +236,18 @@ public enum Metric {
 
   Metric(
       final String key, final Type type, final String unit, final Owner owner, final String doc) {
+    this(key, "", type, unit, owner, doc);
+  }
+
+  Metric(
+      final String key,
+      final String formerly,
+      final Type type,
+      final String unit,
+      final Owner owner,
+      final String doc) {
     this.key = key;
+    this.formerly = formerly;
     this.type = type;
     this.unit = unit;
     this.owner = owner;
@@ -242,6 +257,11 @@ public enum Metric {
   /** Its name within the source. */
   public String key() {
     return key;
+  }
+
+  /** The name that it had in earlier releases and is found by as well; empty if it had no other. */
+  public String formerly() {
+    return formerly;
   }
 
   public Type type() {

@@ -47,6 +47,20 @@ class ExecutorMetricsTest {
     leaks.check();
   }
 
+  @Test
+  void oldNamesGoOn() {
+    try (ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
+      final ExecutorMetrics metrics = new ExecutorMetrics(node.counters());
+      metrics.watch(node);
+      assertThat(metrics.metricRegistry().getGauges())
+          .containsKeys("landing.slabs", "receive.buffers")
+          .containsKeys("landing.wait.nanos", "receive.wait.nanos")
+          .containsKeys("strangers", "connections.unauthenticated");
+    }
+    leaks.check();
+  }
+
   private static long count(final MetricRegistry metrics, final Metric metric) {
     return metrics.getCounters().get(metric.key()).getCount();
   }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.stream.Stream;
 import org.apache.spark.executor.ShuffleReadMetrics;
 import org.apache.spark.executor.ShuffleWriteMetrics;
 import org.apache.spark.executor.TaskMetrics;
@@ -84,7 +85,11 @@ class MetricsPageTest {
 
   @Test
   void eachMetricHasANameOfItsOwn() {
-    assertThat(Arrays.stream(Metric.values()).map(Metric::key)).doesNotHaveDuplicates();
+    assertThat(
+            Arrays.stream(Metric.values())
+                .flatMap(metric -> Stream.of(metric.key(), metric.formerly()))
+                .filter(name -> !name.isEmpty()))
+        .doesNotHaveDuplicates();
   }
 
   private static String table() {
@@ -101,7 +106,8 @@ class MetricsPageTest {
             case GAUGE -> "gauge";
           },
           metric.unit(),
-          metric.doc());
+          metric.doc()
+              + (metric.formerly().isEmpty() ? "" : "; `" + metric.formerly() + "` until 0.2.0"));
     }
     for (final io.zerohop.shuffle.block.Path path : io.zerohop.shuffle.block.Path.values()) {
       row(

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
  * nothing {@linkplain #beginReading reads} under it any more; who succeeds has given it back.
  */
 public abstract class RemoteTransfer {
-  /** What is known of the blocks. */
+  /** The steps of a transfer. */
   enum State {
     /** The owner was asked for them. */
     ASKING,
