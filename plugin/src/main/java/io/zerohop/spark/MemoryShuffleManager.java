@@ -21,7 +21,6 @@ import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
-import io.zerohop.spark.ui.LiveTab;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -136,7 +135,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
     if (ZerohopConf.of(conf).enabled()) {
-      LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
+      Watches.startTab(context, env);
     }
   }
 
