@@ -15,11 +15,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import scala.collection.Seq;
 
-/** Shuffles go through memory as ever where the classes of the tab and the doctor are absent. */
+/**
+ * Shuffles go through memory where the classes of the tab, its reports and the doctor are absent.
+ */
 @Timeout(120)
 class WithoutTabTest {
   private static final List<String> ABSENT =
-      List.of("io.zerohop.spark.ui.", "io.zerohop.spark.doctor.");
+      List.of("io.zerohop.spark.ui.", "io.zerohop.spark.report.", "io.zerohop.spark.doctor.");
 
   /** Loads the plugin's classes anew, without those of some packages. */
   private static final class Without extends ClassLoader {
@@ -96,7 +98,8 @@ class WithoutTabTest {
   @Test
   void theLoaderHasNoTab() throws ClassNotFoundException {
     final ClassLoader loader = new Without();
-    for (final String name : List.of("ui.LiveTab", "doctor.RunningDoctor")) {
+    for (final String name :
+        List.of("ui.LiveTab", "report.ReportCounters", "doctor.RunningDoctor")) {
       assertThat(Class.forName("io.zerohop.spark." + name, false, getClass().getClassLoader()))
           .isNotNull();
       assertThatThrownBy(() -> Class.forName("io.zerohop.spark." + name, false, loader))

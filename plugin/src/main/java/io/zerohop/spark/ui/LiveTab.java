@@ -45,15 +45,12 @@ public final class LiveTab implements DriverWatch {
   }
 
   /**
-   * Starts the tab, but on a Spark that cannot have it.
+   * Starts the tab.
    *
    * @param doctor looks at the driver, in the background; ends in a limited time
    */
   static void start(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
-    if (!SparkProbe.here().has(SparkFeature.TAB)) {
-      return;
-    }
     ReportReceiver.serve(
         env.rpcEnv(), report -> context.listenerBus().post(new ShuffleReportEvent(report)));
     if (context.ui().isDefined()) {
