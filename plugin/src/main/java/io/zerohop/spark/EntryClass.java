@@ -79,6 +79,22 @@ final class EntryClass {
     }
   }
 
+  /**
+   * Makes an object of a class that a jar may lack, by its public constructor without parameters.
+   *
+   * @param type what it is known as here
+   * @param name its class, in or below the package of this one
+   * @return null if there is no such class
+   */
+  static <T> @Nullable T makeIfPresent(final Class<T> type, final String name) {
+    try {
+      Class.forName("io.zerohop.spark." + name, false, EntryClass.class.getClassLoader());
+    } catch (final ClassNotFoundException e) {
+      return null;
+    }
+    return make(type, name, new Class<?>[0]);
+  }
+
   /** A constructor's own failure, as if it had been called directly. */
   private static RuntimeException unchecked(final @Nullable Throwable failure) {
     if (failure instanceof Error) {

@@ -5,7 +5,6 @@ import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
@@ -21,7 +20,7 @@ import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.task.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
-import io.zerohop.spark.ui.LiveTab;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -136,7 +135,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
     if (ZerohopConf.of(conf).enabled()) {
-      LiveTab.start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
+      Watches.startTab(context, env);
     }
   }
 
@@ -172,8 +171,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       final TaskContext context,
       final ShuffleWriteMetricsReporter metrics) {
     final ExecutorShuffle here = executor(ours);
-    here.reportAtEndOf(context);
-    here.reports().writes(ours.shuffleId(), context.stageId());
+    here.watch().writes(ours.shuffleId(), context);
     final MapTask task = new MapTask(mapId, context, metrics, here.location());
     if (ours.gpu()) {
       return new RapidsWriter<>(
@@ -237,10 +235,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       final TaskContext context,
       final ShuffleReadMetricsReporter metrics) {
     final ExecutorShuffle here = executor(ours);
-    here.reportAtEndOf(context);
-    here.reports().reads(ours.shuffleId(), context.stageId());
-    final ReadMetrics pathMetrics =
-        new ReadMetrics(context, ours.accumulators(), here.reports(), ours.shuffleId(), batches);
+    final ExecutorWatch.Reader watch = here.watch().reads(ours.shuffleId(), context);
+    final ReadMetrics pathMetrics = new ReadMetrics(context, ours.accumulators(), watch, batches);
     final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(
@@ -285,7 +281,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
                 Objects.requireNonNull(resolver, ASIDE),
                 Objects.requireNonNull(files, ASIDE),
                 this::unregisterShuffle,
-                () -> RunningDoctor.ofExecutor(conf)));
+                Watches.ofExecutor(conf)));
   }
 
   private @Nullable ShuffleNode node() {

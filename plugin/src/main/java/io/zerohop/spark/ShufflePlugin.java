@@ -2,11 +2,9 @@ package io.zerohop.spark;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.conf.ManagerChoice;
-import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import io.zerohop.spark.ui.LiveTab;
 import java.util.Map;
 import java.util.Objects;
 import org.apache.spark.SparkConf;
@@ -73,7 +71,7 @@ public final class ShufflePlugin implements SparkPlugin {
           throw new UnusableException(
               Message.of("Zerohop cannot carry RAPIDS' shuffles").because(why));
         }
-        LiveTab.start(running, SparkEnv.get(), () -> RunningDoctor.ofDriver(running.conf()));
+        Watches.startTab(running, SparkEnv.get());
       }
     };
   }

@@ -149,6 +149,15 @@ final class EntryClassTest {
         .hasMessageContaining("NoSuchClass is missing");
   }
 
+  @Test
+  void aClassThatMayBeAbsentIsMadeIfItIsThere() {
+    assertThat(EntryClass.makeIfPresent(Object.class, "NoSuchClass")).isNull();
+    assertThat(EntryClass.makeIfPresent(Object.class, "EntryClassTest$Whole"))
+        .isInstanceOf(Whole.class);
+    assertThatThrownBy(() -> EntryClass.makeIfPresent(Object.class, "EntryClassTest$Failing"))
+        .isExactlyInstanceOf(ArithmeticException.class);
+  }
+
   /** As Spark makes it. */
   private static ShuffleManager manager(final ClassLoader loader) throws Exception {
     return (ShuffleManager)
@@ -172,6 +181,9 @@ final class EntryClassTest {
     data.readUnsignedShort();
     return data.readUnsignedShort();
   }
+
+  /** Has what is wanted of it. */
+  public static final class Whole {}
 
   /** Fails in its constructor. */
   public static final class Failing {

@@ -31,6 +31,9 @@ class ArchitectureSuite extends AnyFunSuite {
     Set("warn", "error", "atWarn", "atError", "atLevel", "makeLoggingEventBuilder")
   private val Gpu = Seq("jcuda..", "ai.rapids..", "com.nvidia..")
 
+  private val Watching = Seq("ui", "report", "doctor").map(name => s"io.zerohop.spark.$name..")
+  private val Commands = Set("Main", "Commands", "Doctor").map(name => s"io.zerohop.spark.$name")
+
   private val SystemTime = Set(
     "java.lang.System" -> "nanoTime",
     "java.lang.System" -> "currentTimeMillis",
@@ -90,6 +93,16 @@ class ArchitectureSuite extends AnyFunSuite {
       "io.zerohop.shuffle.fetch",
       Seq("io.zerohop.shuffle.transport.mapped..", "io.zerohop.shuffle.transport.ucx..")
     )
+  }
+
+  test("nothing but commands depends on the tab, the reports to it or the doctor") {
+    unwatched(Commands).check(classes)
+  }
+
+  test("the rule fails where a class depends on one of them") {
+    val rule = unwatched(Commands - "io.zerohop.spark.Doctor")
+    val found = intercept[AssertionError](rule.check(classes))
+    assert(found.getMessage.contains("io.zerohop.spark.doctor."))
   }
 
   test("the rule fails where an arrow is turned around") {
@@ -155,13 +168,30 @@ class ArchitectureSuite extends AnyFunSuite {
       override def test(call: JavaMethodCall): Boolean =
         SystemTime(call.getTargetOwner.getFullName -> call.getName)
     }
-    val others = new DescribedPredicate[JavaClass]("all but those that are named") {
+    noClasses.that().resideInAPackage(room).and(allBut(Timed)).should().callMethodWhere(system)
+  }
+
+  /**
+   * The tab and the doctor show what shuffles do. Shuffles do the same without: the implementations of
+   * `watch` are found by class name.
+   *
+   * @param commands classes that start one of them as a command
+   */
+  private def unwatched(commands: Set[String]): ArchRule =
+    noClasses
+      .that()
+      .resideOutsideOfPackages(Watching :+ "io.zerohop.spark.proof..": _*)
+      .and(allBut(commands))
+      .should()
+      .dependOnClassesThat()
+      .resideInAnyPackage(Watching: _*)
+
+  private def allBut(named: Set[String]) =
+    new DescribedPredicate[JavaClass]("all but those that are named") {
       override def test(one: JavaClass): Boolean =
         !one.getPackageName.startsWith("io.zerohop.shaded.") &&
-          !Timed.exists(name => one.getFullName == name || one.getFullName.startsWith(name + "$"))
+          !named.exists(name => one.getFullName == name || one.getFullName.startsWith(name + "$"))
     }
-    noClasses.that().resideInAPackage(room).and(others).should().callMethodWhere(system)
-  }
 
   /** The classes of a room by packages, or by what stands for them. */
   private def packages(room: String, of: JavaClass => String) = new SliceAssignment {

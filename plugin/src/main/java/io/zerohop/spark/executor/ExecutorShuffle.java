@@ -4,13 +4,10 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
-import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
-import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
-import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
@@ -27,20 +24,14 @@ import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.TableStore;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import io.zerohop.spark.report.Advice;
-import io.zerohop.spark.report.ReportCounters;
-import io.zerohop.spark.report.ReportSender;
-import io.zerohop.spark.report.ReportSender.DriverReports;
-import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.rows.PagePool;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
@@ -53,9 +44,7 @@ import java.util.function.UnaryOperator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
-import org.apache.spark.TaskContext;
 import org.apache.spark.storage.BlockManagerId;
-import org.apache.spark.util.TaskCompletionListener;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -84,14 +73,7 @@ public final class ExecutorShuffle implements AutoCloseable {
 
   private final OrphanedShuffles orphans;
 
-  /** Absent where nobody takes reports. */
-  private final @Nullable ReportSender sender;
-
-  private final ReportCounters reports;
-
-  /** Attempts whose end is reported. */
-  private final Set<Long> reported = ConcurrentHashMap.newKeySet();
-
+  private final ExecutorWatch watch;
   private final ExecutorMetrics metrics;
   private final BlockManagerId location;
   private final SharedTransfers transport;
@@ -103,15 +85,14 @@ public final class ExecutorShuffle implements AutoCloseable {
       final Config conf,
       final @Nullable ShuffleNode node,
       final StagedReads staged,
-      final ReportCounters reports,
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop,
-      final Supplier<List<Advice>> doctor) {
+      final ExecutorWatch watch) {
     this.env = env;
     this.conf = conf;
     this.node = node;
-    this.reports = reports;
+    this.watch = watch;
     this.tables =
         node != null && node.hasGpu()
             ? new DeviceTableStore(node, files, conf.device().timeout())
@@ -131,28 +112,8 @@ public final class ExecutorShuffle implements AutoCloseable {
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
     this.orphans = askForOrphans(env, spark, conf, node, files, drop);
-    this.sender = newSender(env, spark, conf, node, files, reports, doctor);
+    watch.begin(env, spark, node, files::bytes);
     Runtime.getRuntime().addShutdownHook(atExit);
-  }
-
-  private static @Nullable ReportSender newSender(
-      final SparkEnv env,
-      final SparkConf spark,
-      final Config conf,
-      final @Nullable ShuffleNode node,
-      final MapOutputFiles files,
-      final ReportCounters reports,
-      final Supplier<List<Advice>> doctor) {
-    return conf.uiInterval().isZero()
-        ? null
-        : new ReportSender(
-            env.executorId(),
-            Location.currentBootId(conf.nodeId()),
-            reports,
-            () -> MemoryReport.of(node, files),
-            doctor,
-            new DriverReports(env, spark),
-            conf.uiInterval());
   }
 
   private static OrphanedShuffles askForOrphans(
@@ -211,7 +172,7 @@ public final class ExecutorShuffle implements AutoCloseable {
    * @param resolver serves this executor's own files
    * @param files writes them
    * @param drop forgets a shuffle that the driver has dropped
-   * @param doctor looks at this executor, in the background
+   * @param watch hears what this executor does with shuffles; closed with it
    */
   public static ExecutorShuffle start(
       final SparkEnv env,
@@ -220,14 +181,13 @@ public final class ExecutorShuffle implements AutoCloseable {
       final ZerohopBlockResolver resolver,
       final MapOutputFiles files,
       final IntConsumer drop,
-      final Supplier<List<Advice>> doctor) {
+      final ExecutorWatch watch) {
     final Config keys = ZerohopConf.of(conf);
-    final ReportCounters reports = new ReportCounters(!keys.uiInterval().isZero());
     final NodeStart starter =
-        new NodeStart(env, conf, keys, secret, files, resolver.uploads(), reports);
+        new NodeStart(env, conf, keys, secret, files, resolver.uploads(), watch);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, keys, node, starter.stagedReads(), reports, resolver, files, drop, doctor);
+        env, conf, keys, node, starter.stagedReads(), resolver, files, drop, watch);
   }
 
   private static BlockManagerId locationOf(
@@ -282,26 +242,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     return pages;
   }
 
-  /** Returns the counters for reports to the driver. */
-  public ReportCounters reports() {
-    return reports;
-  }
-
-  /**
-   * Reports a task's counts at its end, once for any number of readers. To be called before
-   * whatever the task closes at its end is registered, which then closes first.
-   */
-  public void reportAtEndOf(final TaskContext task) {
-    final ReportSender to = sender;
-    if (to != null && reported.add(task.taskAttemptId())) {
-      to.taskBegins();
-      task.addTaskCompletionListener((TaskCompletionListener) ended -> taskEnded(ended, to));
-    }
-  }
-
-  private void taskEnded(final TaskContext task, final ReportSender to) {
-    reported.remove(task.taskAttemptId());
-    to.taskEnded();
+  /** Returns who hears what this executor does with shuffles. */
+  public ExecutorWatch watch() {
+    return watch;
   }
 
   public FallbackTransport transport() {
@@ -335,9 +278,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   private void close(final Consumer<ShuffleNode> memory) {
     try {
       orphans.close();
-      if (sender != null) {
-        sender.close();
-      }
+      watch.close();
       transport.close();
       unshareMemory.run();
       if (node != null) {
@@ -351,34 +292,6 @@ public final class ExecutorShuffle implements AutoCloseable {
           .warn(LOG, e);
     } finally {
       pages.close();
-    }
-  }
-
-  /** The places of an executor's map outputs, for its reports. */
-  private static final class MemoryReport {
-    private MemoryReport() {}
-
-    /**
-     * Returns the present state.
-     *
-     * @param node holds blocks in memory, if one does
-     * @param files holds the others
-     */
-    static Memory of(final @Nullable ShuffleNode node, final MapOutputFiles files) {
-      if (node == null) {
-        return new Memory(0, 0, 0, 0, files.bytes(), 0, 0, 0);
-      }
-      final NodeStats stats = node.stats();
-      final PoolStats gpu = stats.device();
-      return new Memory(
-          stats.host().usedBytes(),
-          stats.host().limitBytes(),
-          gpu == null ? 0 : gpu.usedBytes(),
-          gpu == null ? 0 : gpu.limitBytes(),
-          files.bytes(),
-          stats.evictions().overflowedBytes(),
-          stats.evictions().toHost().bytes(),
-          stats.evictions().toFiles().bytes());
     }
   }
 

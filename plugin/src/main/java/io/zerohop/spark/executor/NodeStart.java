@@ -15,9 +15,8 @@ import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import io.zerohop.spark.report.Advice;
-import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.time.Duration;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
@@ -41,7 +40,7 @@ final class NodeStart {
   private final byte[] secret;
   private final MapOutputFiles files;
   private final Uploads uploads;
-  private final ReportCounters reports;
+  private final ExecutorWatch watch;
   private final PoolSizing.Plan pool;
   private final StartAttempts attempts =
       new StartAttempts(3, Duration.ofSeconds(1), Clock.system());
@@ -50,7 +49,7 @@ final class NodeStart {
    * @param secret the application's secret
    * @param files take what has to leave memory
    * @param uploads bring what other executors send
-   * @param reports hear of executors that are connected to, and of what cannot be had
+   * @param watch hears of executors that are connected to, and of what cannot be had
    */
   NodeStart(
       final SparkEnv env,
@@ -59,13 +58,13 @@ final class NodeStart {
       final byte[] secret,
       final MapOutputFiles files,
       final Uploads uploads,
-      final ReportCounters reports) {
+      final ExecutorWatch watch) {
     this.env = env;
     this.spark = spark;
     this.secret = secret;
     this.files = files;
     this.uploads = uploads;
-    this.reports = reports;
+    this.watch = watch;
     this.pool = PoolSizing.plan(spark, Runtime.getRuntime().maxMemory());
     this.conf = conf.with("pool.size", pool.bytes());
   }
@@ -75,7 +74,7 @@ final class NodeStart {
     final Message warning = pool.warning();
     if (warning != null) {
       warning.warn(LOG);
-      reports.advise(Advice.of("sizes", "warn", warning));
+      watch.advise("sizes", warning);
     }
     if (wantsGpu()) {
       try {
@@ -111,7 +110,7 @@ final class NodeStart {
   private void missing(final Message what, final Throwable why) {
     final Message message = what.at("executor " + env.executorId()).because(why);
     message.warn(LOG, why);
-    reports.advise(Advice.of("start", "warn", message.at("")));
+    watch.advise("start", message.at(""));
   }
 
   /** For an executor for which {@link #start} gave none. */
@@ -177,7 +176,7 @@ final class NodeStart {
         .stagedTimeout(stagedTimeout(spark))
         .coldStorage(files)
         .carrier(OtherNodes.carrier(env, spark, conf, uploads))
-        .contacts(reports);
+        .contacts(watch);
   }
 
   /**

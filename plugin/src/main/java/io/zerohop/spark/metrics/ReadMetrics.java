@@ -6,8 +6,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.spark.report.ReaderCounts;
-import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.util.List;
 import org.agrona.collections.LongHashSet;
 import org.apache.spark.TaskContext;
@@ -15,39 +14,37 @@ import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 
 /**
  * Counts one reader's bytes: in Spark's own metrics (reads in place as local, others as remote), in
- * the named accumulators and in the executor's reports. Called by the task's own thread.
+ * the named accumulators, and for who watches the executor. Called by the task's own thread.
  */
 public final class ReadMetrics {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TaskContext task;
   private final PathAccumulators accumulators;
-  private final ReaderCounts reports;
+  private final ExecutorWatch.Reader watch;
   private final BlockCount counted;
   private long waitedNanos;
 
   /**
    * Metrics of one reader.
    *
-   * @param reports what the driver is told, at the latest when the reader ends
-   * @param shuffleId the shuffle that is read
+   * @param watch hears all of it, and of the reader's end
    * @param batches whether Spark counts what is read of one map output as one block
    */
   public ReadMetrics(
       final TaskContext task,
       final PathAccumulators accumulators,
-      final ReportCounters reports,
-      final int shuffleId,
+      final ExecutorWatch.Reader watch,
       final boolean batches) {
     this.task = task;
     this.accumulators = accumulators;
-    this.reports = new ReaderCounts(reports, shuffleId);
+    this.watch = watch;
     this.counted = new BlockCount(batches);
   }
 
-  /** Reports what is not reported yet; the reader has ended, or its task has. Idempotent. */
+  /** The reader has ended, or its task has. Idempotent. */
   public void end() {
-    reports.end();
+    watch.end();
   }
 
   /** Counts what a fetch tells, for this reporter. */
@@ -57,13 +54,13 @@ public final class ReadMetrics {
       public void fetched(
           final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
         ReadMetrics.this.fetched(reporter, link.path(), blocks, bytes);
-        reports.fetched(source.executorId(), link, blocks.size(), bytes);
+        watch.fetched(source, link, blocks, bytes);
       }
 
       @Override
       public void fellBack(
           final BlockSource source, final List<Block> blocks, final Message reason) {
-        reports.fellBack(blocks.size(), blocks.stream().mapToLong(Block::bytes).sum(), reason);
+        watch.fellBack(source, blocks, reason);
       }
 
       @Override
@@ -95,7 +92,7 @@ public final class ReadMetrics {
     waitedNanos += nanos;
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
-    reports.waited(nanos);
+    watch.waited(nanos);
   }
 
   /**

@@ -1,10 +1,14 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.ReportCounters.MovedCount;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.util.EnumMap;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -13,7 +17,7 @@ import java.util.Map;
  * reader ends. Thread safe, since a step of the reader may outlast its task for a moment; what is
  * counted after that is told at once.
  */
-public final class ReaderCounts {
+public final class ReaderCounts implements ExecutorWatch.Reader {
   private final ReportCounters executor;
   private final int shuffleId;
   private Map<String, Map<Link, MovedCount>> flows = new HashMap<>();
@@ -22,7 +26,7 @@ public final class ReaderCounts {
   private boolean ended;
 
   /**
-   * Nothing is counted if the executor does not report.
+   * Counts of one reader.
    *
    * @param shuffleId the shuffle that is read
    */
@@ -31,11 +35,14 @@ public final class ReaderCounts {
     this.shuffleId = shuffleId;
   }
 
-  /** Blocks have come from an owner. */
-  public void fetched(final String owner, final Link link, final long blocks, final long bytes) {
-    if (executor.isEnabled()) {
-      fetched(owner, link, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
-    }
+  @Override
+  public void fetched(
+      final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
+    fetched(source.executorId(), link, blocks.size(), bytes);
+  }
+
+  void fetched(final String owner, final Link link, final long blocks, final long bytes) {
+    fetched(owner, link, blocks, bytes, System.nanoTime() / ReportCounters.SLOT_NANOS);
   }
 
   synchronized void fetched(
@@ -53,25 +60,22 @@ public final class ReaderCounts {
     }
   }
 
-  /** The reader waited. */
-  public void waited(final long nanos) {
-    if (!executor.isEnabled()) {
-      return;
-    }
-    synchronized (this) {
-      waitNanos += nanos;
-      if (ended) {
-        tell();
-      }
+  @Override
+  public synchronized void waited(final long nanos) {
+    waitNanos += nanos;
+    if (ended) {
+      tell();
     }
   }
 
-  /** Blocks have to be staged. */
-  public void fellBack(final long blocks, final long bytes, final Message reason) {
-    executor.fellBack(shuffleId, blocks, bytes, reason);
+  @Override
+  public void fellBack(final BlockSource source, final List<Block> blocks, final Message reason) {
+    executor.fellBack(
+        shuffleId, blocks.size(), blocks.stream().mapToLong(Block::bytes).sum(), reason);
   }
 
-  /** Tells what was counted; the reader has ended. Idempotent. */
+  /** Tells what was counted. */
+  @Override
   public synchronized void end() {
     ended = true;
     tell();

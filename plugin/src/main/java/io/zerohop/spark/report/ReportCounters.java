@@ -50,7 +50,6 @@ public final class ReportCounters implements ContactListener {
 
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
-  private final boolean enabled;
   private Map<String, Map<Link, FlowCount>> flows = new HashMap<>();
   private Map<Integer, UseCount> shuffles = new HashMap<>();
   private List<Contact> contacts = new ArrayList<>();
@@ -58,30 +57,14 @@ public final class ReportCounters implements ContactListener {
 
   private int flowCount;
 
-  /**
-   * @param enabled whether anybody takes what is counted
-   */
-  public ReportCounters(final boolean enabled) {
-    this.enabled = enabled;
-  }
-
-  /** Returns whether anybody takes what is counted. */
-  boolean isEnabled() {
-    return enabled;
-  }
-
   /** A task of a stage writes a shuffle. */
   public void writes(final int shuffleId, final int stageId) {
-    if (enabled) {
-      addStage(shuffleId, stageId, true);
-    }
+    addStage(shuffleId, stageId, true);
   }
 
   /** A task of a stage reads a shuffle. */
   public void reads(final int shuffleId, final int stageId) {
-    if (enabled) {
-      addStage(shuffleId, stageId, false);
-    }
+    addStage(shuffleId, stageId, false);
   }
 
   private synchronized void addStage(final int shuffleId, final int stageId, final boolean writes) {
@@ -122,13 +105,7 @@ public final class ReportCounters implements ContactListener {
   }
 
   /** Blocks have to be staged. */
-  void fellBack(final int shuffleId, final long blocks, final long bytes, final Message reason) {
-    if (enabled) {
-      addFallback(shuffleId, blocks, bytes, reason);
-    }
-  }
-
-  private synchronized void addFallback(
+  synchronized void fellBack(
       final int shuffleId, final long blocks, final long bytes, final Message reason) {
     final UseCount use = use(shuffleId);
     if (use != null) {
@@ -145,14 +122,14 @@ public final class ReportCounters implements ContactListener {
   @Override
   public synchronized void met(
       final String executorId, final String how, final Link link, final long expected) {
-    if (enabled && contacts.size() < MAX_CONTACTS) {
+    if (contacts.size() < MAX_CONTACTS) {
       contacts.add(new Contact(executorId, shorten(how), link.label(), expected));
     }
   }
 
   /** Records a problem of this executor. */
   public synchronized void advise(final Advice line) {
-    if (enabled && advice.size() < MAX_ADVICE) {
+    if (advice.size() < MAX_ADVICE) {
       advice.add(
           new Advice(
               line.check(),

@@ -5,12 +5,12 @@ import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.compat.SparkProbe;
-import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportJson;
 import io.zerohop.spark.report.ReportSender.DriverReports;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.watch.DriverWatch;
 import java.util.List;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -29,44 +29,38 @@ import scala.collection.Iterator;
 import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
-/** The tab of a running application, which also writes executors' reports into its event log. */
-public final class LiveTab {
+/**
+ * The tab of a running application. Takes executors' reports in the driver, writes them into the
+ * event log if there is one, and shows them if the application has a UI.
+ */
+public final class LiveTab implements DriverWatch {
   private static final Logger LOG = LoggerFactory.getLogger(LiveTab.class);
 
-  private LiveTab() {}
+  /** Called by this class's name. */
+  public LiveTab() {}
+
+  @Override
+  public void start(final SparkContext context, final SparkEnv env) {
+    start(context, env, () -> RunningDoctor.ofDriver(context.conf()));
+  }
 
   /**
-   * Takes executors' reports in the driver from now on, writes them into the event log if there is
-   * one, and shows them if the application has a UI. A failure costs the tab alone. To be called
-   * once for a SparkContext.
+   * Starts the tab.
    *
    * @param doctor looks at the driver, in the background; ends in a limited time
    */
-  public static void start(
+  static void start(
       final SparkContext context, final SparkEnv env, final Supplier<List<Advice>> doctor) {
-    if (ZerohopConf.of(context.conf()).uiInterval().isZero()
-        || !SparkProbe.here().has(SparkFeature.TAB)) {
-      return;
+    ReportReceiver.serve(
+        env.rpcEnv(), report -> context.listenerBus().post(new ShuffleReportEvent(report)));
+    if (context.ui().isDefined()) {
+      final ShuffleModel model = new ShuffleModel();
+      context.addSparkListener(new ModelListener(model));
+      nameHosts(env.blockManager(), model);
+      ShuffleTab.attach(context.ui().get(), model::snapshot);
+      LOG.info("Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));
     }
-    try {
-      ReportReceiver.serve(
-          env.rpcEnv(), report -> context.listenerBus().post(new ShuffleReportEvent(report)));
-      if (context.ui().isDefined()) {
-        final ShuffleModel model = new ShuffleModel();
-        context.addSparkListener(new ModelListener(model));
-        nameHosts(env.blockManager(), model);
-        ShuffleTab.attach(context.ui().get(), model::snapshot);
-        LOG.info(
-            "Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));
-      }
-      startDoctor(context, env, doctor);
-    } catch (final RuntimeException | LinkageError e) {
-      SparkCode.NO_TAB
-          .says("cannot add the tab " + ShuffleTab.NAME + " to this application's UI")
-          .because(e)
-          .remedy("set spark.zerohop.ui.interval=0 to do without it")
-          .warn(LOG, e);
-    }
+    startDoctor(context, env, doctor);
   }
 
   /** Of executors that were added before anybody listened. */

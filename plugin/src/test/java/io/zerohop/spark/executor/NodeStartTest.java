@@ -3,16 +3,15 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
-import io.zerohop.spark.report.Advice;
-import io.zerohop.spark.report.ReportCounters;
-import io.zerohop.spark.report.ShuffleReport;
-import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
@@ -25,9 +24,18 @@ import org.junit.jupiter.params.provider.MethodSource;
 class NodeStartTest {
   @RegisterExtension static final LocalSpark SPARK = new LocalSpark();
 
-  private static final Memory NONE = new Memory(0, 0, 0, 0, 0, 0, 0, 0);
+  /** What is advised of the start. */
+  private final List<Message> said = new ArrayList<>();
 
-  private final ReportCounters reports = new ReportCounters(true);
+  private final ExecutorWatch watch =
+      new ExecutorWatch() {
+        @Override
+        public void advise(final String check, final Message warning) {
+          if (check.equals("start")) {
+            said.add(warning);
+          }
+        }
+      };
 
   /** A configuration that fails when the start reads it. */
   private static final class FailingConf extends SparkConf {
@@ -58,7 +66,7 @@ class NodeStartTest {
         new byte[32],
         null,
         new Uploads(),
-        reports);
+        watch);
   }
 
   static Stream<Throwable> survivable() {
@@ -78,11 +86,8 @@ class NodeStartTest {
   @MethodSource("survivable")
   void theExecutorGoesOnWithoutMemoryAndSaysSoOnce(final Throwable failure) {
     assertThat(start(failure).start()).isNull();
-    final ShuffleReport report = reports.drain("1", "", NONE);
-    final List<Advice> said =
-        report.advice().stream().filter(line -> line.check().equals("start")).toList();
     assertThat(said).hasSize(1);
-    assertThat(said.get(0).what())
+    assertThat(said.get(0).reasoned())
         .contains("keeps shuffle blocks in files")
         .contains("wanted by the test");
     assertThat(said.get(0).code()).isEqualTo("ZH-1010");
@@ -99,7 +104,6 @@ class NodeStartTest {
   @MethodSource("fatal")
   void whatEndsTheVirtualMachineIsPassedOn(final Error failure) {
     assertThatThrownBy(() -> start(failure).start()).isSameAs(failure);
-    assertThat(reports.drain("1", "", NONE).advice())
-        .noneMatch(line -> line.check().equals("start"));
+    assertThat(said).isEmpty();
   }
 }

@@ -25,10 +25,10 @@ import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
-import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
+import io.zerohop.spark.watch.ExecutorWatch;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Path;
@@ -309,7 +309,7 @@ final class TestExchange implements AutoCloseable {
     blocks.forEach(
         (id, of) -> owners.add(new Tuple2<>(id, CollectionConverters.asScala(of).toSeq())));
     final ReadMetrics pathMetrics =
-        new ReadMetrics(task.context(), accumulators, new ReportCounters(false), 0, false);
+        new ReadMetrics(task.context(), accumulators, ExecutorWatch.Reader.NONE, false);
     return new RapidsReader<Integer, ColumnarBatch>(
             dependency,
             new ReduceTask(

@@ -3,14 +3,18 @@ package io.zerohop.spark.report;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ReaderCountsTest {
-  private final ReportCounters executor = new ReportCounters(true);
+  private final ReportCounters executor = new ReportCounters();
   private final ReaderCounts reader = new ReaderCounts(executor, 3);
 
   @Test
@@ -21,16 +25,20 @@ class ReaderCountsTest {
     }
     reader.waited(40);
     reader.waited(2);
-    reader.fellBack(4, 7, Message.of("it is on another node"));
+    final List<Block> blocks = List.of(new Block(3, 0, 0, 1, 3), new Block(3, 1, 1, 1, 4));
+    final BlockSource owner = new BlockSource("8", null, "there", blocks);
+    reader.fetched(owner, Link.STAGED, blocks, 7);
+    reader.fellBack(owner, blocks, Message.of("it is on another node"));
     reader.end();
     reader.end();
     final ShuffleReport report = executor.drain("1", "n", null);
     assertThat(report.shuffles()).hasSize(1);
     assertThat(report.shuffles().get(0).moved())
-        .isEqualTo(Map.of("peer", new Moved(1_000, 10_000), "staged", new Moved(2_000, 5_000)));
+        .isEqualTo(Map.of("peer", new Moved(1_000, 10_000), "staged", new Moved(2_002, 5_007)));
     assertThat(report.shuffles().get(0).waitNanos()).isEqualTo(42);
-    assertThat(report.shuffles().get(0).fallbacks()).containsValue(4L);
-    assertThat(report.flows()).extracting(Flow::bytes).containsExactlyInAnyOrder(10_000L, 5_000L);
+    assertThat(report.shuffles().get(0).fallbacks()).containsValue(2L);
+    assertThat(report.shuffles().get(0).causes().values()).extracting(Cause::bytes).contains(7L);
+    assertThat(report.flows()).extracting(Flow::bytes).containsExactlyInAnyOrder(10_000L, 5_007L);
   }
 
   @Test
@@ -85,15 +93,5 @@ class ReaderCountsTest {
     final ShuffleReport report = executor.drain("1", "n", null);
     assertThat(report.flows().get(0).bytes()).isEqualTo(10);
     assertThat(report.shuffles().get(0).waitNanos()).isEqualTo(5);
-  }
-
-  @Test
-  void whatNobodyTakesIsNotKept() {
-    final ReportCounters off = new ReportCounters(false);
-    final ReaderCounts unused = new ReaderCounts(off, 3);
-    unused.fetched("7", Link.PEER, 1, 10);
-    unused.waited(1);
-    unused.end();
-    assertThat(off.isEmpty()).isTrue();
   }
 }

@@ -14,7 +14,7 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 
 class ReportCountersTest {
-  private final ReportCounters counters = new ReportCounters(true);
+  private final ReportCounters counters = new ReportCounters();
 
   @Test
   void aReportHasWhatWasCountedAndTheNextOneNothing() {
@@ -60,15 +60,6 @@ class ReportCountersTest {
     assertThat(report.advice()).containsExactly(advice);
     assertThat(counters.isEmpty()).isTrue();
     assertThat(counters.drain("1", "n", null).flows()).isEmpty();
-  }
-
-  @Test
-  void whatNobodyTakesIsNotCounted() {
-    final ReportCounters off = new ReportCounters(false);
-    off.writes(1, 1);
-    off.fellBack(1, 1, 7, Message.of("reason"));
-    off.met("2", "how", Link.UCX, 0);
-    assertThat(off.isEmpty()).isTrue();
   }
 
   @Test

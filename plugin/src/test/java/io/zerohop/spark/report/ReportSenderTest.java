@@ -25,7 +25,7 @@ class ReportSenderTest {
       new Advice("memlock", "warn", "", "it is low", "", "raise it");
   private static final Duration OFTEN = Duration.ofMillis(5);
 
-  private final ReportCounters counters = new ReportCounters(true);
+  private final ReportCounters counters = new ReportCounters();
   private final BlockingQueue<String> sent = new LinkedBlockingQueue<>();
   private final AtomicLong used = new AtomicLong();
   private final AtomicInteger asked = new AtomicInteger();

@@ -1,0 +1,80 @@
+package io.zerohop.spark.watch;
+
+import io.zerohop.device.Message;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
+import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.transport.ContactListener;
+import java.util.List;
+import java.util.function.LongSupplier;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.TaskContext;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Hears what an executor does with shuffles, for those who watch the application: whom it connects
+ * to, what its tasks write and read, and what it has to do without. The implementation is found by
+ * its class name, so that shuffles do not depend on it. Made before the executor's memory starts.
+ * No call waits. Thread safe.
+ */
+public interface ExecutorWatch extends ContactListener, AutoCloseable {
+  /** Hears nothing. */
+  ExecutorWatch NONE = new ExecutorWatch() {};
+
+  @Override
+  default void met(
+      final String executorId, final String how, final Link link, final long expected) {}
+
+  /**
+   * The executor has a problem, and goes on. May come before {@link #begin}.
+   *
+   * @param check the subject, in one word
+   */
+  default void advise(final String check, final Message warning) {}
+
+  /**
+   * The executor is about to run tasks. Called once.
+   *
+   * @param node holds blocks in memory; null if there is none
+   * @param fileBytes bytes of the map outputs in files
+   */
+  default void begin(
+      final SparkEnv env,
+      final SparkConf conf,
+      final @Nullable ShuffleNode node,
+      final LongSupplier fileBytes) {}
+
+  /**
+   * A task writes a shuffle. To be called before whatever the task closes at its end is registered,
+   * which then closes first; so is {@link #reads}.
+   */
+  default void writes(final int shuffleId, final TaskContext task) {}
+
+  /** A task reads a shuffle. Returns who hears of one reader; a task may have many. */
+  default Reader reads(final int shuffleId, final TaskContext task) {
+    return Reader.NONE;
+  }
+
+  /** The executor ends. Idempotent. */
+  @Override
+  default void close() {}
+
+  /** Hears of one reader. Thread safe, since a step of the reader may outlast its task. */
+  interface Reader extends FetchListener {
+    /** Hears nothing. */
+    Reader NONE = new Reader() {};
+
+    @Override
+    default void fetched(
+        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
+
+    @Override
+    default void waited(final long nanos) {}
+
+    /** The reader has ended, or its task has. Idempotent. */
+    default void end() {}
+  }
+}
