@@ -83,6 +83,10 @@ class WithoutTabTest {
     try (JavaSparkContext spark = new JavaSparkContext(conf)) {
       assertThat(spark.parallelize(List.of(1, 2, 3, 4, 5, 6), 2).repartition(3).count())
           .isEqualTo(6);
+      if (conf.get("spark.shuffle.manager").equals(ZerohopShuffleManager.class.getName())) {
+        assertThat(SparkEnv.get().shuffleManager().getClass().getClassLoader())
+            .isInstanceOf(Without.class);
+      }
       return counted("local.bytes");
     }
   }

@@ -108,7 +108,7 @@ public final class CudaDevice implements Device {
             ? FabricTrial.of(
                 FabricTrial.driver(ordinal, rdma, granularity(CudaSegment.Handles.DESCRIPTOR)),
                 this::clique)
-            : FabricReach.none("spark.zerohop.fabric.enabled is false");
+            : FabricReach.none("not tried (executors do with spark.zerohop.fabric.enabled=true)");
     handles =
         fabric.possible()
             ? CudaSegment.Handles.DESCRIPTOR_AND_FABRIC

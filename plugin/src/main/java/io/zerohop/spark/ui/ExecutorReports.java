@@ -9,6 +9,7 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;
+import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReaderCounts;
 import io.zerohop.spark.report.ReportCounters;
@@ -24,12 +25,16 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Counts what an executor does with shuffles, and reports it to the {@link LiveTab} on the driver.
  * Thread safe.
  */
 public final class ExecutorReports implements ExecutorWatch {
+  private static final Logger LOG = LoggerFactory.getLogger(ExecutorReports.class);
+
   private final ReportCounters counters = new ReportCounters();
 
   /** Attempts whose end is reported. */
@@ -58,15 +63,23 @@ public final class ExecutorReports implements ExecutorWatch {
       final @Nullable ShuffleNode node,
       final LongSupplier fileBytes) {
     final Config keys = ZerohopConf.of(conf);
-    sender =
-        new ReportSender(
-            env.executorId(),
-            Location.currentBootId(keys.nodeId()),
-            counters,
-            () -> memory(node, fileBytes),
-            () -> RunningDoctor.ofExecutor(conf),
-            new DriverReports(env, conf),
-            keys.uiInterval());
+    try {
+      sender =
+          new ReportSender(
+              env.executorId(),
+              Location.currentBootId(keys.nodeId()),
+              counters,
+              () -> memory(node, fileBytes),
+              () -> RunningDoctor.ofExecutor(conf),
+              new DriverReports(env, conf),
+              keys.uiInterval());
+    } catch (final RuntimeException | LinkageError e) {
+      SparkCode.NO_TAB
+          .says("cannot report from this executor to the tab GPU Shuffle")
+          .because(e)
+          .remedy("set spark.zerohop.ui.interval=0 to do without it")
+          .warn(LOG, e);
+    }
   }
 
   /** Returns the present places of the executor's map outputs. */

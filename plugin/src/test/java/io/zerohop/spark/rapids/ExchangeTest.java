@@ -50,6 +50,25 @@ class ExchangeTest {
     }
   }
 
+  @ParameterizedTest
+  @EnumSource(names = {"KUDO", "PACKED"})
+  void everyRowIsReadWithoutChecksums(final Form form) {
+    for (final List<Kind> kinds : List.of(PLAIN, STRINGS, NESTED)) {
+      try (TestExchange exchange =
+          new TestExchange(
+              SPARK.context(),
+              base,
+              Store.DEVICE,
+              kinds,
+              5,
+              config -> config.set("checksum.enabled", false))) {
+        exchange.write(form, 0.3, 40, 3);
+        exchange.write(form, 0, 17);
+        exchange.check();
+      }
+    }
+  }
+
   /** Whichever cudf this is: its layout is known, or is not and is left to cudf. */
   @ParameterizedTest
   @EnumSource

@@ -142,6 +142,10 @@ class FaultTest {
           1,
           () -> new GpuSplitAndRetryOOM("split"),
           () -> assertThat(exchange.read(0, 3)).hasSize(50));
+      failing(
+          2, // While what has arrived is still there.
+          () -> new GpuSplitAndRetryOOM("split"),
+          () -> assertThat(exchange.read(0, 3)).hasSize(50));
       exchange.readingBatchesOf(1000);
       failing(
           1,

@@ -211,8 +211,16 @@ public final class TableLoader implements AutoCloseable {
         metrics.read(table.bytes());
       }
     }
-    if (!withColumns.isEmpty()) {
-      add(withColumns, address, bytes, room, block, extent);
+    if (block != null && block.extentChecked(extent)) {
+      if (!withColumns.isEmpty()) {
+        add(withColumns, address, bytes, room, block, extent);
+      }
+      return rows;
+    }
+    long at = address;
+    for (final PackedTable table : withColumns) {
+      add(List.of(table), at, table.bytes(), aligned(table.bytes()), null, 0);
+      at += table.bytes();
     }
     return rows;
   }
@@ -261,7 +269,8 @@ public final class TableLoader implements AutoCloseable {
     if (isKudo) {
       to.add(kudo.assemble(now));
     } else {
-      gatherPacked(now, bytes, to);
+      // A block that is larger than a batch is not to be in memory twice.
+      gatherPacked(now, bytes, now.size() > 1 || bytes <= mostBytes, to);
     }
     for (int i = 0; i < now.size(); i++) {
       waitingBytes -= waiting.remove().room();
@@ -269,10 +278,15 @@ public final class TableLoader implements AutoCloseable {
   }
 
   private void gatherPacked(
-      final List<Arrivals.Waiting> now, final long bytes, final List<Table> to) {
+      final List<Arrivals.Waiting> now,
+      final long bytes,
+      final boolean mayAssemble,
+      final List<Table> to) {
     final List<PackedTable> tables = now.stream().flatMap(next -> next.tables().stream()).toList();
     final TableAssembly plan =
-        tables.size() == 1 || !gather.canAssemble() ? null : TableAssembly.plan(tables);
+        tables.size() == 1 || !mayAssemble || !gather.canAssemble()
+            ? null
+            : TableAssembly.plan(tables);
     if (plan != null) {
       to.add(assemble(plan, now));
     } else {

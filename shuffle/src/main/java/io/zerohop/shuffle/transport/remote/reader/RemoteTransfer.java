@@ -272,7 +272,7 @@ public abstract class RemoteTransfer {
   }
 
   private void giveBack() {
-    if (lease != 0 && peer.alive()) {
+    if (peer.alive()) {
       peer.ask(Questions.close(lease));
     }
   }
@@ -314,7 +314,7 @@ public abstract class RemoteTransfer {
         return;
       }
       state = State.TRANSITIONS.go(state, State.ENDED, this);
-      givesBack = holds && !reading;
+      givesBack = holds && !reading && lease != 0;
       left = new LinkedHashMap<>(waiting);
       waiting.clear();
       received = buffers;
@@ -323,9 +323,6 @@ public abstract class RemoteTransfer {
     peer.end(this);
     ending();
     try {
-      if (givesBack) {
-        giveBack();
-      }
       if (cause != null) {
         sink.failed(left.values(), cause);
       } else if (received != null) {
@@ -334,6 +331,9 @@ public abstract class RemoteTransfer {
     } finally {
       if (received != null) {
         received.release();
+      }
+      if (givesBack) {
+        giveBack();
       }
     }
   }
