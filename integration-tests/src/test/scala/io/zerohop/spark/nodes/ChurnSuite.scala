@@ -11,7 +11,7 @@ import io.zerohop.spark.support.{Cluster, Facts, RunBy}
 class ChurnSuite extends NodesSuite {
   private val Batch = 5
   private val (warmUp, shuffles, replaceEvery) =
-    if (Soak.longRuns > 1) (100, 1000, 100) else (10, 25, 30)
+    if (Soak.longRuns > 1) (100, 1000, 100) else (20, 40, 20)
 
   /**
    * By how much an executor may have more at the end than after the warm-up; else by nothing. In a
