@@ -3,23 +3,19 @@ package io.zerohop.spark;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.watch.DriverWatch;
 import io.zerohop.spark.watch.ExecutorWatch;
+import io.zerohop.spark.watch.TabFailure;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Finds what shows an application in the tab GPU Shuffle, by class name. Without these classes
  * there is no tab, and shuffles are the same; a failure of theirs costs the tab alone. Thread safe.
  */
 final class Watches {
-  private static final Logger LOG = LoggerFactory.getLogger(Watches.class);
-
   private Watches() {}
 
   /** Adds the tab to an application. To be called once for a SparkContext. */
@@ -31,7 +27,7 @@ final class Watches {
         tab.start(context, env);
       }
     } catch (final RuntimeException | LinkageError e) {
-      warn("cannot add the tab GPU Shuffle to this application's UI", e);
+      TabFailure.warn("cannot add the tab GPU Shuffle to this application's UI", e);
     }
   }
 
@@ -42,7 +38,7 @@ final class Watches {
       final ExecutorWatch reports = off ? null : find(ExecutorWatch.class, "ui.ExecutorReports");
       return reports == null ? ExecutorWatch.NONE : reports;
     } catch (final RuntimeException | LinkageError e) {
-      warn("cannot report from this executor to the tab GPU Shuffle", e);
+      TabFailure.warn("cannot report from this executor to the tab GPU Shuffle", e);
       return ExecutorWatch.NONE;
     }
   }
@@ -55,13 +51,5 @@ final class Watches {
   private static <T> @Nullable T find(final Class<T> type, final String name) {
     final T found = EntryClass.makeIfPresent(type, name);
     return found != null && SparkProbe.here().has(SparkFeature.TAB) ? found : null;
-  }
-
-  private static void warn(final String what, final Throwable why) {
-    SparkCode.NO_TAB
-        .says(what)
-        .because(why)
-        .remedy("set spark.zerohop.ui.interval=0 to do without it")
-        .warn(LOG, why);
   }
 }

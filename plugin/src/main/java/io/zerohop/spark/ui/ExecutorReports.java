@@ -9,7 +9,6 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;
-import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReaderCounts;
 import io.zerohop.spark.report.ReportCounters;
@@ -17,6 +16,7 @@ import io.zerohop.spark.report.ReportSender;
 import io.zerohop.spark.report.ReportSender.DriverReports;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.watch.ExecutorWatch;
+import io.zerohop.spark.watch.TabFailure;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
@@ -25,16 +25,12 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
 import org.apache.spark.util.TaskCompletionListener;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Counts what an executor does with shuffles, and reports it to the {@link LiveTab} on the driver.
  * Thread safe.
  */
 public final class ExecutorReports implements ExecutorWatch {
-  private static final Logger LOG = LoggerFactory.getLogger(ExecutorReports.class);
-
   private final ReportCounters counters = new ReportCounters();
 
   /** Attempts whose end is reported. */
@@ -74,11 +70,7 @@ public final class ExecutorReports implements ExecutorWatch {
               new DriverReports(env, conf),
               keys.uiInterval());
     } catch (final RuntimeException | LinkageError e) {
-      SparkCode.NO_TAB
-          .says("cannot report from this executor to the tab GPU Shuffle")
-          .because(e)
-          .remedy("set spark.zerohop.ui.interval=0 to do without it")
-          .warn(LOG, e);
+      TabFailure.warn("cannot report from this executor to the tab GPU Shuffle", e);
     }
   }
 
