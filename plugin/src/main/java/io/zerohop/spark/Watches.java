@@ -49,7 +49,7 @@ final class Watches {
 
   /** Returns null where the jar does not have the class, or Spark not all that a tab needs. */
   private static <T> @Nullable T find(final Class<T> type, final String name) {
-    final T found = EntryClass.makeIfPresent(type, name);
-    return found != null && SparkProbe.here().has(SparkFeature.TAB) ? found : null;
+    // In this order: without what a tab needs, its classes may not even link.
+    return SparkProbe.here().has(SparkFeature.TAB) ? EntryClass.makeIfPresent(type, name) : null;
   }
 }

@@ -22,6 +22,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.function.IntToLongFunction;
 import org.agrona.BufferUtil;
 import org.agrona.UnsafeAccess;
 import org.jspecify.annotations.Nullable;
@@ -81,52 +82,41 @@ final class HostCopyStream implements CopyStream {
   @Override
   public BlockChecksums checksums(
       final long blocks, final long offsets, final int count, final long bytes) {
-    final int needed = Math.toIntExact(BlockChecksums.resultBytes(count, bytes));
-    if (sums == null || sums.capacity() < needed) {
-      sums = ByteBuffer.allocateDirect(needed);
-    }
-    final ByteBuffer into = sums; // Which stays as long as the operation.
-    enqueue(() -> sumUp(blocks, offsets, count, BufferUtil.address(into), needed), true);
-    return new BlockChecksums(BufferUtil.address(into), count);
+    final IntToLongFunction starts =
+        i -> UnsafeAccess.UNSAFE.getLong(offsets + (long) Long.BYTES * i);
+    return checksums(count, bytes, i -> blocks + starts.applyAsLong(i), starts);
   }
 
   @Override
   public BlockChecksums checksums(final long[] addresses, final long[] starts) {
     final int count = addresses.length;
-    final int needed = Math.toIntExact(BlockChecksums.resultBytes(count, starts[count]));
+    return checksums(count, starts[count], i -> addresses[i], i -> starts[i]);
+  }
+
+  /** Sums up whole blocks, with nothing left for their later pieces. */
+  private BlockChecksums checksums(
+      final int count,
+      final long bytes,
+      final IntToLongFunction addresses,
+      final IntToLongFunction starts) {
+    final int needed = Math.toIntExact(BlockChecksums.resultBytes(count, bytes));
     if (sums == null || sums.capacity() < needed) {
       sums = ByteBuffer.allocateDirect(needed);
     }
-    final ByteBuffer into = sums;
-    enqueue(() -> sumUp(addresses, starts, BufferUtil.address(into), needed), true);
+    final ByteBuffer into = sums; // Which stays as long as the operation.
+    enqueue(
+        () -> {
+          final long results = BufferUtil.address(into);
+          UnsafeAccess.UNSAFE.setMemory(results, needed, (byte) 0);
+          for (int i = 0; i < count; i++) {
+            final long length = starts.applyAsLong(i + 1) - starts.applyAsLong(i);
+            UnsafeAccess.UNSAFE.putInt(
+                results + (long) Integer.BYTES * i,
+                Crc32c.of(addresses.applyAsLong(i), Math.toIntExact(length)));
+          }
+        },
+        true);
     return new BlockChecksums(BufferUtil.address(into), count);
-  }
-
-  private static void sumUp(
-      final long[] addresses, final long[] starts, final long results, final int resultBytes) {
-    UnsafeAccess.UNSAFE.setMemory(results, resultBytes, (byte) 0);
-    for (int i = 0; i < addresses.length; i++) {
-      UnsafeAccess.UNSAFE.putInt(
-          results + (long) Integer.BYTES * i,
-          Crc32c.of(addresses[i], Math.toIntExact(starts[i + 1] - starts[i])));
-    }
-  }
-
-  /** Whole blocks, with nothing left for their later pieces. */
-  private static void sumUp(
-      final long blocks,
-      final long offsets,
-      final int count,
-      final long results,
-      final int resultBytes) {
-    UnsafeAccess.UNSAFE.setMemory(results, resultBytes, (byte) 0);
-    for (int i = 0; i < count; i++) {
-      final long start = UnsafeAccess.UNSAFE.getLong(offsets + (long) Long.BYTES * i);
-      final long end = UnsafeAccess.UNSAFE.getLong(offsets + Long.BYTES * (i + 1L));
-      UnsafeAccess.UNSAFE.putInt(
-          results + (long) Integer.BYTES * i,
-          Crc32c.of(blocks + start, Math.toIntExact(end - start)));
-    }
   }
 
   @Override

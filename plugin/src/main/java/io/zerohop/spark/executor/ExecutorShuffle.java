@@ -172,7 +172,7 @@ public final class ExecutorShuffle implements AutoCloseable {
    * @param resolver serves this executor's own files
    * @param files writes them
    * @param drop forgets a shuffle that the driver has dropped
-   * @param watch hears what this executor does with shuffles; closed with it
+   * @param watch receives what this executor does with shuffles; closed with it
    */
   public static ExecutorShuffle start(
       final SparkEnv env,
@@ -242,7 +242,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     return pages;
   }
 
-  /** Returns who hears what this executor does with shuffles. */
+  /** Returns what receives what this executor does with shuffles. */
   public ExecutorWatch watch() {
     return watch;
   }

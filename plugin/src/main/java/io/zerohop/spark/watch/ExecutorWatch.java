@@ -15,13 +15,13 @@ import org.apache.spark.TaskContext;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Hears what an executor does with shuffles, for those who watch the application: whom it connects
- * to, what its tasks write and read, and what it has to do without. The implementation is found by
- * its class name, so that shuffles do not depend on it. Made before the executor's memory starts.
- * No call waits. Thread safe.
+ * Receives what an executor does with shuffles, for the tab: which executors it connects to, what
+ * its tasks write and read, and which problems it has. The implementation is found by its class
+ * name, so that shuffles do not depend on it. Made before the executor's memory starts. No call
+ * waits. Thread safe.
  */
 public interface ExecutorWatch extends ContactListener, AutoCloseable {
-  /** Hears nothing. */
+  /** Does nothing. */
   ExecutorWatch NONE = new ExecutorWatch() {};
 
   @Override
@@ -53,7 +53,7 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
    */
   default void writes(final int shuffleId, final TaskContext task) {}
 
-  /** A task reads a shuffle. Returns who hears of one reader; a task may have many. */
+  /** A task reads a shuffle. Returns what counts one reader; a task may have many. */
   default Reader reads(final int shuffleId, final TaskContext task) {
     return Reader.NONE;
   }
@@ -62,9 +62,11 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
   @Override
   default void close() {}
 
-  /** Hears of one reader. Thread safe, since a step of the reader may outlast its task. */
+  /**
+   * Receives what one reader does. Thread safe, since a step of the reader may outlast its task.
+   */
   interface Reader extends FetchListener {
-    /** Hears nothing. */
+    /** Does nothing. */
     Reader NONE = new Reader() {};
 
     @Override

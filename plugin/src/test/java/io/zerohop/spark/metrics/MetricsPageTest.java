@@ -107,7 +107,9 @@ class MetricsPageTest {
           },
           metric.unit(),
           metric.doc()
-              + (metric.formerly().isEmpty() ? "" : "; `" + metric.formerly() + "` until 0.2.0"));
+              + (metric.formerly().isEmpty()
+                  ? ""
+                  : "; also as `" + metric.formerly() + "`, its name in 0.2.0"));
     }
     for (final io.zerohop.shuffle.block.Path path : io.zerohop.shuffle.block.Path.values()) {
       row(
