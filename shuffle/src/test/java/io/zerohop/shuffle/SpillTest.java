@@ -236,7 +236,8 @@ class SpillTest {
     assertThat(storage.outputs()).isZero();
     owner.finished(Map.of(SHUFFLE, 0L));
     eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
-    assertThat(storage.outputs(SHUFFLE)).isEqualTo(storage.outputs()).isPositive();
+    assertThat(storage.outputs(SHUFFLE)).isPositive();
+    assertThat(storage.outputs(OTHER_SHUFFLE)).isZero(); // The others may still be on their way.
   }
 
   @Test
