@@ -316,6 +316,16 @@ public record Config(
                       + " Blocks that do not fit go to host memory.")
           long poolSize,
       @Key(
+              name = "device.pool.borrow",
+              value = "true",
+              since = "0.3.0",
+              doc =
+                  "Whether an executor whose pool in GPU memory is full borrows GPU memory from the"
+                      + " pools of other executors of its node, over NVLink or on the same GPU, and"
+                      + " lends up to half of its own pool to them. A lender gets its memory back"
+                      + " when it needs it ([how](memory.md#borrowed-gpu-memory)).")
+          boolean poolBorrow,
+      @Key(
               name = "device.segment.size",
               value = "512m",
               min = "2m",

@@ -7,6 +7,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import java.time.Duration;
@@ -23,13 +24,30 @@ import org.slf4j.LoggerFactory;
  * region larger than an ordinary segment gets one of its own, which goes away with it. Ordinary
  * segments that stay empty are closed after a while.
  *
- * <p>Thread safe. Owns its segments; {@link #close} fails if regions are still out.
+ * <p>A pool in GPU memory that is full goes on in segments that other executors lend. Those have no
+ * part of its limit. What it lends itself has, until it is given back; {@link LentSegments} has the
+ * rules.
+ *
+ * <p>Thread safe. Owns its segments, own, lent and borrowed; {@link #close} fails if regions are
+ * still out.
  */
 public final class Pool implements AutoCloseable, SegmentResolver {
   private static final Logger LOG = LoggerFactory.getLogger(Pool.class);
 
   /** Largest segment: buffers over it are indexed by int. */
   static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
+
+  /** A pool lends while so much of it stays free, as parts of its limit. */
+  private static final int LENDS_WITH_FREE = 4;
+
+  /** A pool wants back what it lends when less of it is free; parts of its limit. */
+  private static final int RECALLS_WITH_FREE = 8;
+
+  /** Borrows ahead while less is free; parts of its limit. */
+  private static final int BORROWS_WITH_FREE = 8;
+
+  /** Pause after nobody lent anything. */
+  private static final Duration BORROW_PAUSE = Duration.ofMillis(50);
 
   private final Device device;
   private final Tier tier;
@@ -38,13 +56,38 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final long limit;
   private final long segmentBytes;
   private final long segmentIdleNanos;
+  private final boolean lends;
+  private final long borrowAhead;
   private final Clock clock;
   private final Object lock = new Object();
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private final LentSegments lent;
+
+  /** Of own segments and lent ones. */
   private long reserved;
+
   private long used;
+  private long borrowed;
+  private long borrowedUsed;
+  private long borrowedPeak;
+
+  /** Free bytes of borrowed segments that are not recalled. */
+  private long borrowedFree;
+
+  /** The largest region that found no room since a segment was borrowed last. */
+  private long refused;
+
+  private long borrowAt;
+  private boolean borrowPaused;
+
+  /** Whether the borrower was asked, and has not looked yet. */
+  private boolean loanAsked;
+
+  /** Whether it is to be asked, by the thread that finds this. */
+  private volatile boolean asksForLoan;
+
   private long peak;
   private int regions;
   private long returned;
@@ -53,6 +96,9 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private boolean frozen;
   private boolean closed;
   private volatile Runnable reclaim = () -> {};
+
+  /** Has a segment borrowed; absent if nobody would lend one. */
+  private volatile @Nullable Runnable borrower;
 
   /**
    * @param tier what the device's memory is called in segment ids
@@ -79,7 +125,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         tier == Tier.HOST ? conf.pool().segmentSize() : conf.device().segmentSize();
     this.segmentBytes = Math.min(Math.min(segment, limit), MAX_SEGMENT_BYTES);
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
+    this.lends = tier == Tier.DEVICE && conf.device().poolBorrow();
+    this.borrowAhead = Math.max(limit / BORROWS_WITH_FREE, Math.min(segmentBytes, limit / 2));
+    this.lent = new LentSegments(registry, limit);
     this.clock = clock;
+    registerLendable();
+  }
+
+  private void registerLendable() {
+    if (lends) {
+      synchronized (lock) {
+        registry.lendable(lendable());
+      }
+    }
   }
 
   /** Returns the kind of its memory. */
@@ -95,7 +153,15 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   }
 
   /**
-   * Takes a region with one reference, owned by the caller.
+   * Sets the action that has a segment borrowed when the pool is nearly full. It is called without
+   * the pool's lock and does not wait; the borrower then asks for {@link #wantedLoan}.
+   */
+  public void onNearlyFull(final Runnable action) {
+    borrower = action;
+  }
+
+  /**
+   * Takes a region with one reference, owned by the caller. Own memory comes first, then borrowed.
    *
    * @throws PoolFullException if the limit, or the device, leaves no room
    */
@@ -107,6 +173,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     Region region = tryAllocate(wanted, null);
     if (region == null) {
+      refuse(wanted);
       reclaim.run();
       final @Nullable DeviceMemoryException[] cause = new DeviceMemoryException[1];
       region = tryAllocate(wanted, cause);
@@ -114,7 +181,35 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         throw full(bytes, cause[0]);
       }
     }
+    if (asksForLoan) {
+      askForLoan();
+    }
     return region;
+  }
+
+  private void refuse(final long wanted) {
+    if (borrower != null) {
+      synchronized (lock) {
+        refused = Math.max(refused, wanted);
+      }
+      askForLoan();
+    }
+  }
+
+  private void askForLoan() {
+    final Runnable action = borrower;
+    if (action == null) {
+      return;
+    }
+    synchronized (lock) {
+      asksForLoan = false;
+      borrowPaused = borrowPaused && !clock.isOver(borrowAt);
+      if (loanAsked || borrowPaused) {
+        return;
+      }
+      loanAsked = true;
+    }
+    action.run();
   }
 
   /**
@@ -137,7 +232,15 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             wanted,
             null);
       }
-      if (isPaused()) {
+      final boolean isPaused = isPaused();
+      PoolSegment segment = isPaused ? null : bestFit(wanted, false);
+      if (segment == null && !isPaused) {
+        segment = grow(wanted, cause);
+      }
+      if (segment == null) {
+        segment = bestFit(wanted, true);
+      }
+      if (segment == null && isPaused) {
         throw new PoolFullException(
             Message.of(
                     "the pool pauses for some seconds, since other users ran out of this memory and"
@@ -147,27 +250,48 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             wanted,
             null);
       }
-      PoolSegment best = null;
-      long bestFree = Long.MAX_VALUE;
-      for (final PoolSegment segment : segments) {
-        final long largest = segment.free().largestFree();
-        if (!segment.dedicated() && largest >= wanted && segment.free().freeBytes() < bestFree) {
-          best = segment;
-          bestFree = segment.free().freeBytes();
-        }
-      }
-      if (best == null) {
-        best = grow(wanted, cause);
-      }
-      if (best == null) {
-        return null;
-      }
-      final long offset = best.free().allocate(wanted);
-      used += wanted;
-      peak = Math.max(peak, used);
-      regions++;
-      return new Region(this, best, offset, wanted);
+      return segment == null ? null : take(segment, wanted);
     }
+  }
+
+  private @Nullable PoolSegment bestFit(final long wanted, final boolean isBorrowed) {
+    PoolSegment best = null;
+    long bestFree = Long.MAX_VALUE;
+    for (final PoolSegment segment : segments) {
+      if ((segment.loan() != null) == isBorrowed
+          && !segment.recalled()
+          && !segment.dedicated()
+          && segment.free().largestFree() >= wanted
+          && segment.free().freeBytes() < bestFree) {
+        best = segment;
+        bestFree = segment.free().freeBytes();
+      }
+    }
+    return best;
+  }
+
+  private Region take(final PoolSegment segment, final long wanted) {
+    final long offset = segment.free().allocate(wanted);
+    used += wanted;
+    peak = Math.max(peak, used);
+    regions++;
+    if (segment.loan() != null) {
+      borrowedUsed += wanted;
+      borrowedFree -= wanted;
+    }
+    if (borrower != null && room() < borrowAhead) {
+      asksForLoan = true;
+    }
+    return new Region(this, segment, offset, wanted);
+  }
+
+  /** Bytes that are free, or can be reserved, or are free in borrowed segments. */
+  private long room() {
+    return ownRoom() + borrowedFree;
+  }
+
+  private long ownRoom() {
+    return limit - lent.bytes() - (used - borrowedUsed);
   }
 
   private @Nullable PoolSegment grow(
@@ -180,6 +304,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     final long room = (limit - reserved) / granularity * granularity;
     if (room < least) {
+      lent.recall(least - room);
       return null;
     }
     final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
@@ -197,12 +322,220 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       segment.close();
       return null;
     }
-    final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), dedicated);
-    segments.add(added);
-    bySlot.set(SegmentIds.slot(id), added);
+    final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), dedicated, null);
+    add(added);
     reserved += segment.bytes();
     LOG.debug("pool grew by segment {} of {} bytes to {}", id, segment.bytes(), reserved);
     return added;
+  }
+
+  private void add(final PoolSegment segment) {
+    segments.add(segment);
+    bySlot.set(SegmentIds.slot(segment.memory().id()), segment);
+  }
+
+  /**
+   * Returns the size of the segment that is to be borrowed now, or 0 if none is. Called by the
+   * borrower, which goes on until it is 0 or nobody lends.
+   */
+  public long wantedLoan() {
+    synchronized (lock) {
+      if (!loanAsked) {
+        return 0;
+      }
+      final boolean isShort = refused > 0 || room() < borrowAhead;
+      if (isShort && !closed && !frozen && lent.unrecalledBytes() == 0) {
+        return Math.max(segmentBytes, granules(refused));
+      }
+      if (ownRoom() < limit / RECALLS_WITH_FREE) {
+        lent.recall(segmentBytes); // Own memory is nearer than another's.
+      }
+      loanAsked = false;
+      return 0;
+    }
+  }
+
+  /** Nobody lends what is wanted: the borrower is not asked again for a moment. */
+  public void noLoan() {
+    synchronized (lock) {
+      loanAsked = false;
+      refused = 0;
+      borrowPaused = true;
+      borrowAt = clock.in(BORROW_PAUSE);
+    }
+  }
+
+  private long granules(final long bytes) {
+    final long granularity = device.granularity();
+    return (bytes + granularity - 1) / granularity * granularity;
+  }
+
+  /**
+   * Takes in a borrowed segment, which is the pool's from then on.
+   *
+   * @return false if the pool takes nothing any more; the segment is closed then, and not given
+   *     back
+   */
+  public boolean adopt(final Segment segment, final Loan loan) {
+    synchronized (lock) {
+      final long id = closed || frozen ? -1 : registry.register(tier);
+      if (id < 0) {
+        segment.close();
+        return false;
+      }
+      final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), false, loan);
+      added.becameEmpty(clock.nanos());
+      add(added);
+      final long bytes = added.free().freeBytes();
+      borrowed += segment.bytes();
+      borrowedPeak = Math.max(borrowedPeak, borrowed);
+      borrowedFree += bytes;
+      refused = refused > bytes ? refused : 0;
+      return true;
+    }
+  }
+
+  /**
+   * The lender wants a segment back: nothing is put there any more, and it goes when it is empty.
+   */
+  public void recalled(final Loan loan) {
+    synchronized (lock) {
+      for (final PoolSegment segment : List.copyOf(segments)) {
+        if (segment.loan() == loan && !segment.recalled()) {
+          borrowedFree -= segment.free().freeBytes();
+          segment.recall();
+          if (segment.free().isEmpty()) {
+            close(segment);
+          }
+        }
+      }
+    }
+  }
+
+  /** Returns whether a borrowed segment is to go that holds something. */
+  public boolean hasRecalled() {
+    synchronized (lock) {
+      return borrowed > 0 && segments.stream().anyMatch(PoolSegment::recalled);
+    }
+  }
+
+  /**
+   * Lends a segment to a peer, which it may write until it is taken back. Takes the time of one
+   * allocation.
+   *
+   * @param borrower stands for the peer
+   * @param bytes the size of the segment
+   * @return the segment's id and a handle, for the caller to close; absent if none is lent
+   * @throws ZerohopException if the device does not export it
+   */
+  public PeerLink.@Nullable Loan lend(final long borrower, final long bytes) {
+    if (bytes <= 0 || bytes > MAX_SEGMENT_BYTES || bytes % device.granularity() != 0) {
+      return null;
+    }
+    synchronized (lock) {
+      if (bytes > lendableBeyondQuota() || !lent.reserve(borrower, bytes)) {
+        return null;
+      }
+      if (reserved + bytes > limit) {
+        closeEmpty(reserved + bytes - limit);
+      }
+      if (reserved + bytes > limit) {
+        lent.cancel(borrower, bytes);
+        return null; // Segments that hold little are in the way.
+      }
+      reserved += bytes;
+    }
+    Segment segment = null;
+    SegmentHandle handle = null;
+    long id = -1;
+    try {
+      segment = device.allocate(bytes, PeerAccess.WRITE);
+      handle = segment.export();
+      synchronized (lock) {
+        id = closed || frozen ? -1 : lent.add(borrower, segment);
+        registry.lendable(lendable());
+      }
+      return id < 0 ? null : new PeerLink.Loan(id, handle);
+    } catch (final DeviceMemoryException e) {
+      LOG.debug("a segment of {} bytes is not lent", bytes, e);
+      return null;
+    } finally {
+      if (id < 0) {
+        withdraw(borrower, bytes, segment, handle);
+      }
+    }
+  }
+
+  private void withdraw(
+      final long borrower,
+      final long bytes,
+      final @Nullable Segment segment,
+      final @Nullable SegmentHandle handle) {
+    if (handle != null) {
+      handle.close();
+    }
+    if (segment != null) {
+      segment.close();
+    }
+    synchronized (lock) {
+      lent.cancel(borrower, bytes);
+      reserved -= bytes;
+    }
+  }
+
+  /** Bytes that may be lent now; who has them already gets less. */
+  private long lendable() {
+    return Math.max(0, Math.min(lent.quota(), lendableBeyondQuota()));
+  }
+
+  private long lendableBeyondQuota() {
+    final boolean mayLend = lends && !closed && !frozen && !isPaused();
+    return mayLend ? ownRoom() - limit / LENDS_WITH_FREE : 0;
+  }
+
+  /** A borrower gives a segment back. Of an id that is not lent to it, nothing comes. */
+  public void takeBack(final long borrower, final long segmentId) {
+    synchronized (lock) {
+      final Segment segment = lent.takeBack(borrower, segmentId);
+      if (segment != null) {
+        takenBack(List.of(segment));
+      }
+    }
+  }
+
+  /** A borrower is gone: what it had is free once nobody has it mapped. */
+  public void takeBackAll(final long borrower) {
+    synchronized (lock) {
+      takenBack(lent.takeBackAll(borrower));
+    }
+  }
+
+  private void takenBack(final List<Segment> back) {
+    for (final Segment segment : back) {
+      reserved -= segment.bytes();
+      returned += segment.bytes();
+      segment.close();
+    }
+    if (lends) {
+      registry.lendable(lendable());
+    }
+  }
+
+  /**
+   * Wants back so much of what it lends, in whole segments. Does not wait: borrowers move what lies
+   * there, which takes them some tenths of a second.
+   */
+  public void recallLent(final long bytes) {
+    synchronized (lock) {
+      lent.recall(bytes);
+    }
+  }
+
+  /** Bytes that it lends. */
+  public long lentBytes() {
+    synchronized (lock) {
+      return lent.bytes();
+    }
   }
 
   void free(final Region region) {
@@ -211,9 +544,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       segment.free().free(region.offset(), region.bytes());
       used -= region.bytes();
       regions--;
+      if (segment.loan() != null) {
+        borrowedUsed -= region.bytes();
+        borrowedFree += segment.recalled() ? 0 : region.bytes();
+      }
       if (segment.free().isEmpty()) {
         segment.becameEmpty(clock.nanos());
-        if (segment.dedicated()) {
+        if (segment.dedicated() || segment.recalled()) {
           close(segment);
         }
       }
@@ -225,15 +562,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       final long now = clock.nanos();
       for (final PoolSegment segment : List.copyOf(segments)) {
+        final boolean goesAtOnce = isPaused() && segment.loan() == null;
         if (segment.free().isEmpty()
-            && (isPaused() || now - segment.emptySince() > segmentIdleNanos)) {
+            && (goesAtOnce || now - segment.emptySince() > segmentIdleNanos)) {
           close(segment);
         }
+      }
+      if (lends) {
+        registry.lendable(lendable());
       }
     }
   }
 
-  /** Closes all segments that are empty now, however long they have been so. */
+  /** Closes all own segments that are empty now, however long they have been so. */
   public void closeEmpty() {
     synchronized (lock) {
       closeEmpty(Long.MAX_VALUE);
@@ -259,7 +600,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private void closeEmpty(final long wanted) {
     long got = 0;
     for (final PoolSegment segment : List.copyOf(segments)) {
-      if (got < wanted && segment.free().isEmpty()) {
+      if (got < wanted && segment.loan() == null && segment.free().isEmpty()) {
         got += segment.memory().segment().bytes();
         close(segment);
       }
@@ -273,9 +614,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     bySlot.set(SegmentIds.slot(memory.id()), null);
     registry.retire(memory.id());
-    reserved -= memory.segment().bytes();
-    returned += memory.segment().bytes();
+    final long bytes = memory.segment().bytes();
+    final Loan loan = segment.loan();
+    if (loan == null) {
+      reserved -= bytes;
+      returned += bytes;
+    } else {
+      borrowed -= bytes;
+      borrowedFree -= segment.recalled() ? 0 : segment.free().freeBytes();
+    }
     memory.close();
+    if (loan != null) {
+      loan.giveBack();
+    }
   }
 
   /** A segment of this pool, if there is one of this id (still). */
@@ -317,9 +668,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       long empty = 0;
       for (final PoolSegment segment : segments) {
-        empty += segment.free().isEmpty() ? segment.memory().segment().bytes() : 0;
+        final boolean isEmpty = segment.loan() == null && segment.free().isEmpty();
+        empty += isEmpty ? segment.memory().segment().bytes() : 0;
       }
-      return new PoolStats(limit, reserved, used, peak, empty, returned, segments.size(), regions);
+      return new PoolStats(
+          limit,
+          reserved,
+          used,
+          peak,
+          empty,
+          returned,
+          segments.size(),
+          regions,
+          new PoolStats.Loans(borrowed, borrowedUsed, borrowedPeak, lent.bytes(), lent.recalls()));
     }
   }
 
@@ -335,6 +696,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       for (final PoolSegment segment : List.copyOf(segments)) {
         close(segment);
       }
+      takenBack(lent.takeBackAll());
       if (regions != 0) {
         throw new IllegalStateException(
             regions + " regions (" + used + " bytes) were never released");

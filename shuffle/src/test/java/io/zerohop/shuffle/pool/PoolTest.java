@@ -268,15 +268,33 @@ class PoolTest {
     private final Set<Long> inUse = new HashSet<>();
     private long generation;
 
+    private long lendable;
+
     @Override
     public long register(final Tier tier) {
+      final long id = SegmentIds.id(++generation, tier, slot());
+      inUse.add(id);
+      return id;
+    }
+
+    private int slot() {
       int slot = 0;
       for (final long id : inUse) {
         slot = Math.max(slot, SegmentIds.slot(id) + 1);
       }
-      final long id = SegmentIds.id(++generation, tier, slot);
+      return slot;
+    }
+
+    @Override
+    public long registerLent() {
+      final long id = SegmentIds.lentId(++generation, slot());
       inUse.add(id);
       return id;
+    }
+
+    @Override
+    public void lendable(final long bytes) {
+      lendable = bytes;
     }
 
     @Override
