@@ -44,7 +44,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private static final int RECALLS_WITH_FREE = 8;
 
   /** Borrows ahead while less is free; parts of its limit. */
-  private static final int BORROWS_WITH_FREE = 8;
+  private static final int BORROWS_WITH_FREE = 4;
 
   /** Pause after nobody lent anything. */
   private static final Duration BORROW_PAUSE = Duration.ofMillis(50);
@@ -72,6 +72,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private long borrowed;
   private long borrowedUsed;
   private long borrowedPeak;
+  private long borrowedWritten;
 
   /** Free bytes of borrowed segments that are not recalled. */
   private long borrowedFree;
@@ -277,6 +278,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     regions++;
     if (segment.loan() != null) {
       borrowedUsed += wanted;
+      borrowedWritten += wanted;
       borrowedFree -= wanted;
     }
     if (borrower != null && room() < borrowAhead) {
@@ -680,7 +682,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
           returned,
           segments.size(),
           regions,
-          new PoolStats.Loans(borrowed, borrowedUsed, borrowedPeak, lent.bytes(), lent.recalls()));
+          new PoolStats.Loans(
+              borrowed,
+              borrowedUsed,
+              borrowedFree,
+              borrowedPeak,
+              borrowedWritten,
+              lent.bytes(),
+              lent.recalls()));
     }
   }
 

@@ -29,14 +29,18 @@ public record PoolStats(
    *
    * @param borrowedBytes bytes of the segments that the pool has borrowed
    * @param borrowedUsedBytes bytes of regions in them
+   * @param borrowedFreeBytes bytes of them for more regions
    * @param borrowedPeakBytes most bytes that it had borrowed at a time
+   * @param borrowedWrittenBytes bytes of all regions in borrowed segments since the start
    * @param lentBytes bytes of the segments that it lends
    * @param recalledSegments lent segments that it wanted back, since the start
    */
   public record Loans(
       long borrowedBytes,
       long borrowedUsedBytes,
+      long borrowedFreeBytes,
       long borrowedPeakBytes,
+      long borrowedWrittenBytes,
       long lentBytes,
       long recalledSegments) {}
 }

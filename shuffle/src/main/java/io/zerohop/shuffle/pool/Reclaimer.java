@@ -70,11 +70,6 @@ public final class Reclaimer {
     }
   }
 
-  /** Bytes of a tier that wait for readers. */
-  public long waitingBytes(final Tier tier) {
-    return waitingBytes(region -> region.tier() == tier);
-  }
-
   /** Bytes of such regions that wait for readers. */
   public synchronized long waitingBytes(final Predicate<Region> which) {
     return waiting.stream()

@@ -252,7 +252,11 @@ final class Spiller implements AutoCloseable {
   private void relieve(final Tier tier, final boolean isShort) {
     final Pool pool = tiers.of(tier);
     final PoolStats stats = pool.stats();
-    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
+    // What is borrowed already is room as well, and costs nobody until it is recalled.
+    final long elsewhere = stats.loans().borrowedUsedBytes() + stats.loans().borrowedFreeBytes();
+    final long waiting =
+        reclaimer.waitingBytes(region -> region.tier() == tier && !region.isBorrowed());
+    final long used = stats.usedBytes() - elsewhere - waiting;
     if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
