@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
@@ -152,6 +153,57 @@ public abstract class DeviceContractTest extends ColumnContract {
         assertThat(subject.read(mapped.address(), ContractPeer.PATTERN_BYTES))
             .isEqualTo(ContractPeer.pattern());
       }
+      folder.sweep();
+    }
+  }
+
+  @Test
+  void borrowedMemoryIsWrittenAndHandedOn() {
+    final Segment lender = device.allocate(1 << 20);
+    final Segment borrowed = device.borrow(lender.export(), "a peer");
+    final byte[] bytes = random(8, 1 << 20);
+    subject.write(borrowed.address(), bytes);
+    assertThat(borrowed.owned()).isFalse();
+    assertThat(borrowed.exportFabric()).isNull();
+    assertThat(subject.read(lender.address(), bytes.length)).isEqualTo(bytes);
+    lender.close();
+    try (Segment third = device.map(borrowed.export(), "the borrower", PeerAccess.READ)) {
+      borrowed.close();
+      assertThatThrownBy(borrowed::export).isInstanceOf(IllegalStateException.class);
+      assertThat(subject.read(third.address(), bytes.length)).isEqualTo(bytes);
+    }
+  }
+
+  /** A lender, a borrower and a reader, each a process; the lender is killed first. */
+  @Test
+  void memoryBorrowedFromAKilledProcessIsReadByAThird(@TempDir final Path scratch)
+      throws Exception {
+    final Path base = scratch.resolve("s");
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        ChildJvm child = child("export", base)) {
+      assertThat(child.line()).isEqualTo("ready");
+      final Segment borrowed;
+      try (PeerLink link =
+          PeerLink.connect(folder.socket("child"), "parent", "child", SegmentTable.SECRET, LIMIT)) {
+        borrowed = device.borrow(link.fetch(ContractPeer.SEGMENT_ID, LIMIT), "a peer");
+      }
+      subject.write(borrowed.address(), new byte[ContractPeer.PATTERN_BYTES]);
+      child.kill();
+      subject.write(borrowed.address(), ContractPeer.pattern());
+      try (SegmentServer server =
+          new SegmentServer(
+              folder,
+              "parent",
+              SegmentTable.SECRET,
+              new SegmentTable().add(ContractPeer.SEGMENT_ID, borrowed),
+              SegmentServer.Limits.DEFAULT)) {
+        server.start();
+        try (ChildJvm third = child("read", base)) {
+          assertThat(third.line()).isEqualTo("same");
+          assertThat(third.exitCode()).isZero();
+        }
+      }
+      borrowed.close();
       folder.sweep();
     }
   }

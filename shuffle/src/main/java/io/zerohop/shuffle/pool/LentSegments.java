@@ -1,6 +1,12 @@
 package io.zerohop.shuffle.pool;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Device;
+import io.zerohop.device.DeviceMemoryException;
+import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.exchange.PeerLink;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -11,67 +17,129 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The segments that a pool lends to other executors of the node, and how much each of them may
- * have. All borrowers together have at most half of the pool. Who asks while others have more than
- * an equal share of that half gets nothing yet, and the others give back.
+ * have. All borrowers together have at most half of the pool, and only while a quarter of it stays
+ * free. If they want more than that half, each may have an equal share: who has more gives back.
  *
  * <p>A segment is retired in the registry to recall it. It counts until its borrower has given it
- * back, or its connection has ended. Guarded by the pool's lock; owns the segments.
+ * back, or its connection has ended. Thread safe; shares the pool's lock, and owns the segments.
  */
-final class LentSegments {
+public final class LentSegments {
   private static final Logger LOG = LoggerFactory.getLogger(LentSegments.class);
 
+  /** The part of the limit that stays free; as a divisor. */
+  private static final int KEEPS_FREE = 4;
+
+  private final Device device;
   private final SegmentRegistry registry;
+  private final Budget budget;
+  private final Object lock;
+  private final boolean lends;
+  private final long limit;
   private final long quota;
 
   /** In the order in which they were lent. */
+  @GuardedBy("lock")
   private final Map<Long, Lent> byId = new LinkedHashMap<>();
 
   /** Bytes by borrower, with those of segments that are being made. */
+  @GuardedBy("lock")
   private final Map<Long, Long> byBorrower = new LinkedHashMap<>();
 
+  @GuardedBy("lock")
   private long bytes;
+
+  @GuardedBy("lock")
   private long recalls;
+
+  @GuardedBy("lock")
   private boolean saidLent;
+
+  @GuardedBy("lock")
   private boolean saidRecalled;
 
+  /** The limit of the pool that lends. Called with its lock held. */
+  interface Budget {
+
+    /** Bytes that are neither used nor lent; 0 while the pool gives nothing away. */
+    long free();
+
+    /** Counts bytes as reserved; false if there are not so many, and none are empty. */
+    boolean reserve(long bytes);
+
+    /** Ends that, of bytes that nobody got. */
+    void cancel(long bytes);
+
+    /** The same of bytes that are back. */
+    void release(long bytes);
+  }
+
   /**
+   * @param lends whether it lends at all
    * @param limit of the pool
+   * @param lock of the pool
    */
-  LentSegments(final SegmentRegistry registry, final long limit) {
+  LentSegments(
+      final Device device,
+      final SegmentRegistry registry,
+      final Budget budget,
+      final Object lock,
+      final boolean lends,
+      final long limit) {
+    this.device = device;
     this.registry = registry;
+    this.budget = budget;
+    this.lock = lock;
+    this.lends = lends;
+    this.limit = limit;
     this.quota = limit / 2;
   }
 
-  /** Bytes that are lent. */
-  long bytes() {
-    return bytes;
-  }
-
-  /** Bytes that are lent and not recalled. */
-  long unrecalledBytes() {
-    return byId.values().stream()
-        .filter(lent -> !lent.recalled)
-        .mapToLong(lent -> lent.segment.bytes())
-        .sum();
-  }
-
-  /** Lent segments that were recalled since the start. */
-  long recalls() {
-    return recalls;
-  }
-
-  /** Most bytes that are lent at a time. */
-  long quota() {
-    return quota;
-  }
-
   /**
-   * Counts bytes for a borrower, if its share allows them; recalls from another that has more than
-   * its own.
+   * Lends a segment to a peer, which it may write until it is taken back. Takes the time of one
+   * allocation, without the lock.
    *
-   * @return whether they may be lent
+   * @param borrower stands for the peer
+   * @param wanted the size of the segment
+   * @return the segment's id and a handle, for the caller to close; absent if none is lent
+   * @throws io.zerohop.device.ZerohopException if the device does not export it
    */
-  boolean reserve(final long borrower, final long wanted) {
+  public PeerLink.@Nullable Loan lend(final long borrower, final long wanted) {
+    if (!lends
+        || wanted <= 0
+        || wanted > Pool.MAX_SEGMENT_BYTES
+        || wanted % device.granularity() != 0) {
+      return null;
+    }
+    synchronized (lock) {
+      if (wanted > budget.free() - limit / KEEPS_FREE || !count(borrower, wanted)) {
+        return null;
+      }
+      if (!budget.reserve(wanted)) {
+        discount(borrower, wanted);
+        return null; // Segments that hold little are in the way.
+      }
+    }
+    Segment segment = null;
+    SegmentHandle handle = null;
+    long id = -1;
+    try {
+      segment = device.allocate(wanted, PeerAccess.WRITE);
+      handle = segment.export();
+      id = add(borrower, segment);
+      return id < 0 ? null : new PeerLink.Loan(id, handle);
+    } catch (final DeviceMemoryException e) {
+      LOG.debug("a segment of {} bytes is not lent", wanted, e);
+      return null;
+    } finally {
+      if (id < 0) {
+        withdraw(borrower, wanted, segment, handle);
+      }
+    }
+  }
+
+  /** Counts bytes for a borrower, if its share allows them. */
+  @GuardedBy("lock")
+  private boolean count(final long borrower, final long wanted) {
     final long has = byBorrower.getOrDefault(borrower, 0L);
     if (bytes + wanted > quota) {
       final int borrowers = byBorrower.size() + (has == 0 ? 1 : 0);
@@ -85,118 +153,171 @@ final class LentSegments {
     return true;
   }
 
+  @GuardedBy("lock")
+  private void discount(final long borrower, final long counted) {
+    bytes -= counted;
+    byBorrower.computeIfPresent(
+        borrower, (id, has) -> has == counted ? null : Long.valueOf(has - counted));
+  }
+
   /** One segment at a time: who asks will ask again. */
+  @GuardedBy("lock")
   private void recallFromRichest(final long share) {
-    final boolean pending = byId.values().stream().anyMatch(lent -> lent.recalled);
-    if (pending) {
+    if (byId.values().stream().anyMatch(lent -> lent.recalled)) {
       return;
     }
     byBorrower.entrySet().stream()
         .filter(entry -> entry.getValue() > share)
         .max(Map.Entry.comparingByValue())
-        .ifPresent(
+        .flatMap(
             richest ->
                 byId.values().stream()
                     .filter(lent -> lent.borrower == richest.getKey())
-                    .findFirst()
-                    .ifPresent(this::recall));
+                    .findFirst())
+        .ifPresent(this::recallOne);
   }
 
-  /** Drops what {@link #reserve} counted. */
-  void cancel(final long borrower, final long reserved) {
-    bytes -= reserved;
-    byBorrower.computeIfPresent(
-        borrower, (id, has) -> has == reserved ? null : Long.valueOf(has - reserved));
-  }
-
-  /** Takes over a segment whose bytes were reserved; returns its id, or -1 if there is none. */
-  long add(final long borrower, final Segment segment) {
-    final long id = registry.registerLent();
-    if (id > 0) {
-      byId.put(id, new Lent(id, borrower, segment));
-      if (!saidLent) {
-        saidLent = true;
-        LOG.info("lends GPU memory to another executor of this node (logged once)");
+  private long add(final long borrower, final Segment segment) {
+    synchronized (lock) {
+      final long id = registry.registerLent();
+      if (id > 0) {
+        byId.put(id, new Lent(id, borrower, segment));
+        if (!saidLent) {
+          saidLent = true;
+          LOG.info("lends GPU memory to another executor of this node (logged once)");
+        }
       }
+      publish();
+      return id;
     }
-    return id;
+  }
+
+  private void withdraw(
+      final long borrower,
+      final long counted,
+      final @Nullable Segment segment,
+      final @Nullable SegmentHandle handle) {
+    if (handle != null) {
+      handle.close();
+    }
+    if (segment != null) {
+      segment.close();
+    }
+    synchronized (lock) {
+      discount(borrower, counted);
+      budget.cancel(counted);
+    }
+  }
+
+  /** Tells peers how many bytes they may ask for now. Who has its share already gets less. */
+  void publish() {
+    if (!lends) {
+      return;
+    }
+    synchronized (lock) {
+      registry.lendable(Math.max(0, Math.min(quota, budget.free() - limit / KEEPS_FREE)));
+    }
+  }
+
+  /** Bytes that are lent. */
+  public long bytes() {
+    synchronized (lock) {
+      return bytes;
+    }
+  }
+
+  /** Returns whether something is lent that was not recalled. */
+  boolean canRecall() {
+    synchronized (lock) {
+      return byId.values().stream().anyMatch(lent -> !lent.recalled);
+    }
+  }
+
+  /** Lent segments that were recalled since the start. */
+  long recalls() {
+    synchronized (lock) {
+      return recalls;
+    }
   }
 
   /**
-   * Recalls segments, the oldest first. Does not wait.
+   * Recalls segments, the oldest first. Does not wait: borrowers move what lies there, which takes
+   * them some tenths of a second.
    *
    * @param wanted bytes; whole segments are recalled, and those that were before count
    */
-  void recall(final long wanted) {
-    long coming = 0;
-    final List<Lent> more = new ArrayList<>();
-    for (final Lent lent : byId.values()) {
-      if (lent.recalled) {
+  public void recall(final long wanted) {
+    synchronized (lock) {
+      long coming = 0;
+      final List<Lent> more = new ArrayList<>();
+      for (final Lent lent : byId.values()) {
+        if (lent.recalled) {
+          coming += lent.segment.bytes();
+        } else {
+          more.add(lent);
+        }
+      }
+      for (final Lent lent : more) {
+        if (coming >= wanted) {
+          return;
+        }
+        recallOne(lent);
         coming += lent.segment.bytes();
-      } else {
-        more.add(lent);
       }
     }
-    for (final Lent lent : more) {
-      if (coming >= wanted) {
-        return;
-      }
-      recall(lent);
-      coming += lent.segment.bytes();
-    }
   }
 
-  private void recall(final Lent lent) {
-    if (lent.recalled) {
-      return;
-    }
-    lent.recalled = true;
-    recalls++;
-    registry.retire(lent.id);
-    if (!saidRecalled) {
-      saidRecalled = true;
-      LOG.info(
-          "wants GPU memory back that it lends to another executor of this node (logged once)");
-    }
-  }
-
-  /**
-   * Takes a segment back, if it is lent to this borrower.
-   *
-   * @return the segment, for the caller to close
-   */
-  @Nullable Segment takeBack(final long borrower, final long id) {
-    final Lent lent = byId.get(id);
-    if (lent == null || lent.borrower != borrower) {
-      return null;
-    }
-    byId.remove(id);
-    cancel(borrower, lent.segment.bytes());
-    if (!lent.recalled) {
-      registry.retire(id);
-    }
-    return lent.segment;
-  }
-
-  /** Takes back all segments of a borrower; the caller closes them. */
-  List<Segment> takeBackAll(final long borrower) {
-    final List<Segment> back = new ArrayList<>();
-    for (final Lent lent : List.copyOf(byId.values())) {
-      final Segment segment = takeBack(borrower, lent.id);
-      if (segment != null) {
-        back.add(segment);
+  private void recallOne(final Lent lent) {
+    synchronized (lock) {
+      lent.recalled = true;
+      recalls++;
+      registry.retire(lent.id);
+      if (!saidRecalled) {
+        saidRecalled = true;
+        LOG.info(
+            "wants GPU memory back that it lends to another executor of this node (logged once)");
       }
     }
-    return back;
   }
 
-  /** Takes back everything; the caller closes it. */
-  List<Segment> takeBackAll() {
-    final List<Segment> back = new ArrayList<>();
-    for (final long borrower : List.copyOf(byBorrower.keySet())) {
-      back.addAll(takeBackAll(borrower));
+  /** A borrower gives a segment back. Of an id that is not lent to it, nothing comes. */
+  public void takeBack(final long borrower, final long id) {
+    synchronized (lock) {
+      final Lent lent = byId.get(id);
+      if (lent != null && lent.borrower == borrower) {
+        end(lent);
+      }
     }
-    return back;
+  }
+
+  /** A borrower is gone: what it had is free once nobody has it mapped. */
+  public void takeBackAll(final long borrower) {
+    synchronized (lock) {
+      List.copyOf(byId.values()).stream()
+          .filter(lent -> lent.borrower == borrower)
+          .forEach(this::end);
+    }
+  }
+
+  /** Closes all segments. */
+  void close() {
+    synchronized (lock) {
+      List.copyOf(byId.values()).forEach(this::end);
+    }
+  }
+
+  private void end(final Lent lent) {
+    synchronized (lock) {
+      byId.remove(lent.id);
+      if (!lent.recalled) {
+        registry.retire(lent.id);
+      }
+      final long counted = lent.segment.bytes();
+      lent.segment.close();
+      discount(lent.borrower, counted);
+      budget.release(counted);
+      publish();
+    }
   }
 
   private static final class Lent {

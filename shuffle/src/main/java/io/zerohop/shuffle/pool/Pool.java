@@ -7,7 +7,6 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import java.time.Duration;
@@ -37,9 +36,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** Largest segment: buffers over it are indexed by int. */
   static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
 
-  /** A pool lends while so much of it stays free, as parts of its limit. */
-  private static final int LENDS_WITH_FREE = 4;
-
   /** A pool wants back what it lends when less of it is free; parts of its limit. */
   private static final int RECALLS_WITH_FREE = 8;
 
@@ -56,7 +52,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final long limit;
   private final long segmentBytes;
   private final long segmentIdleNanos;
-  private final boolean lends;
   private final long borrowAhead;
   private final Clock clock;
   private final Object lock = new Object();
@@ -126,19 +121,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         tier == Tier.HOST ? conf.pool().segmentSize() : conf.device().segmentSize();
     this.segmentBytes = Math.min(Math.min(segment, limit), MAX_SEGMENT_BYTES);
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
-    this.lends = tier == Tier.DEVICE && conf.device().poolBorrow();
     this.borrowAhead = Math.max(limit / BORROWS_WITH_FREE, Math.min(segmentBytes, limit / 2));
-    this.lent = new LentSegments(registry, limit);
+    final boolean lends = tier == Tier.DEVICE && conf.device().poolBorrow();
+    this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit);
     this.clock = clock;
-    registerLendable();
-  }
-
-  private void registerLendable() {
-    if (lends) {
-      synchronized (lock) {
-        registry.lendable(lendable());
-      }
-    }
+    lent.publish();
   }
 
   /** Returns the kind of its memory. */
@@ -346,8 +333,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         return 0;
       }
       final boolean isShort = refused > 0 || room() < borrowAhead;
-      if (isShort && !closed && !frozen && lent.unrecalledBytes() == 0) {
-        return Math.max(segmentBytes, granules(refused));
+      if (isShort && !closed && !frozen && !lent.canRecall()) {
+        return granules(Math.max(segmentBytes, refused));
       }
       if (ownRoom() < limit / RECALLS_WITH_FREE) {
         lent.recall(segmentBytes); // Own memory is nearer than another's.
@@ -421,123 +408,9 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  /**
-   * Lends a segment to a peer, which it may write until it is taken back. Takes the time of one
-   * allocation.
-   *
-   * @param borrower stands for the peer
-   * @param bytes the size of the segment
-   * @return the segment's id and a handle, for the caller to close; absent if none is lent
-   * @throws ZerohopException if the device does not export it
-   */
-  public PeerLink.@Nullable Loan lend(final long borrower, final long bytes) {
-    if (bytes <= 0 || bytes > MAX_SEGMENT_BYTES || bytes % device.granularity() != 0) {
-      return null;
-    }
-    synchronized (lock) {
-      if (bytes > lendableBeyondQuota() || !lent.reserve(borrower, bytes)) {
-        return null;
-      }
-      if (reserved + bytes > limit) {
-        closeEmpty(reserved + bytes - limit);
-      }
-      if (reserved + bytes > limit) {
-        lent.cancel(borrower, bytes);
-        return null; // Segments that hold little are in the way.
-      }
-      reserved += bytes;
-    }
-    Segment segment = null;
-    SegmentHandle handle = null;
-    long id = -1;
-    try {
-      segment = device.allocate(bytes, PeerAccess.WRITE);
-      handle = segment.export();
-      synchronized (lock) {
-        id = closed || frozen ? -1 : lent.add(borrower, segment);
-        registry.lendable(lendable());
-      }
-      return id < 0 ? null : new PeerLink.Loan(id, handle);
-    } catch (final DeviceMemoryException e) {
-      LOG.debug("a segment of {} bytes is not lent", bytes, e);
-      return null;
-    } finally {
-      if (id < 0) {
-        withdraw(borrower, bytes, segment, handle);
-      }
-    }
-  }
-
-  private void withdraw(
-      final long borrower,
-      final long bytes,
-      final @Nullable Segment segment,
-      final @Nullable SegmentHandle handle) {
-    if (handle != null) {
-      handle.close();
-    }
-    if (segment != null) {
-      segment.close();
-    }
-    synchronized (lock) {
-      lent.cancel(borrower, bytes);
-      reserved -= bytes;
-    }
-  }
-
-  /** Bytes that may be lent now; who has them already gets less. */
-  private long lendable() {
-    return Math.max(0, Math.min(lent.quota(), lendableBeyondQuota()));
-  }
-
-  private long lendableBeyondQuota() {
-    final boolean mayLend = lends && !closed && !frozen && !isPaused();
-    return mayLend ? ownRoom() - limit / LENDS_WITH_FREE : 0;
-  }
-
-  /** A borrower gives a segment back. Of an id that is not lent to it, nothing comes. */
-  public void takeBack(final long borrower, final long segmentId) {
-    synchronized (lock) {
-      final Segment segment = lent.takeBack(borrower, segmentId);
-      if (segment != null) {
-        takenBack(List.of(segment));
-      }
-    }
-  }
-
-  /** A borrower is gone: what it had is free once nobody has it mapped. */
-  public void takeBackAll(final long borrower) {
-    synchronized (lock) {
-      takenBack(lent.takeBackAll(borrower));
-    }
-  }
-
-  private void takenBack(final List<Segment> back) {
-    for (final Segment segment : back) {
-      reserved -= segment.bytes();
-      returned += segment.bytes();
-      segment.close();
-    }
-    if (lends) {
-      registry.lendable(lendable());
-    }
-  }
-
-  /**
-   * Wants back so much of what it lends, in whole segments. Does not wait: borrowers move what lies
-   * there, which takes them some tenths of a second.
-   */
-  public void recallLent(final long bytes) {
-    synchronized (lock) {
-      lent.recall(bytes);
-    }
-  }
-
-  /** Bytes that it lends. */
-  public long lentBytes() {
-    synchronized (lock) {
-      return lent.bytes();
-    }
+  /** Returns what it lends to other executors. */
+  public LentSegments lent() {
+    return lent;
   }
 
   void free(final Region region) {
@@ -570,9 +443,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
           close(segment);
         }
       }
-      if (lends) {
-        registry.lendable(lendable());
-      }
+      lent.publish();
     }
   }
 
@@ -705,11 +576,40 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       for (final PoolSegment segment : List.copyOf(segments)) {
         close(segment);
       }
-      takenBack(lent.takeBackAll());
+      lent.close();
       if (regions != 0) {
         throw new IllegalStateException(
             regions + " regions (" + used + " bytes) were never released");
       }
+    }
+  }
+
+  /** The part of the pool that may be lent. */
+  private final class Budget implements LentSegments.Budget {
+    @Override
+    public long free() {
+      return closed || frozen || isPaused() ? 0 : ownRoom();
+    }
+
+    @Override
+    public boolean reserve(final long bytes) {
+      if (reserved + bytes > limit) {
+        closeEmpty(reserved + bytes - limit);
+      }
+      final boolean fits = reserved + bytes <= limit;
+      reserved += fits ? bytes : 0;
+      return fits;
+    }
+
+    @Override
+    public void cancel(final long bytes) {
+      reserved -= bytes;
+    }
+
+    @Override
+    public void release(final long bytes) {
+      reserved -= bytes;
+      returned += bytes;
     }
   }
 

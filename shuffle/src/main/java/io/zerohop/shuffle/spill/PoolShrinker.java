@@ -160,13 +160,13 @@ final class PoolShrinker {
 
   /** What is lent goes before own blocks do: others have it as long as it is not needed here. */
   private void recall(final Eviction eviction, final long deadline) throws InterruptedException {
-    pool.recallLent(eviction.missing());
+    pool.lent().recall(eviction.missing());
     if (ignored && !clock.isOver(ignoredUntil)) {
       return;
     }
     ignored = false;
     final long end = clock.in(RECALL);
-    while (!stopped && pool.lentBytes() > 0 && eviction.missing() > 0) {
+    while (!stopped && pool.lent().bytes() > 0 && eviction.missing() > 0) {
       final long left = Math.min(clock.left(end), clock.left(deadline));
       if (left <= 0) {
         ignored = clock.isOver(end);

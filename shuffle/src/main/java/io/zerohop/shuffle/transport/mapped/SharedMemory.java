@@ -60,14 +60,14 @@ public final class SharedMemory implements SegmentDirectory {
   @Override
   public PeerLink.@Nullable Loan lend(final PeerInfo peer, final long bytes) {
     final Pool pool = tiers.device();
-    return pool == null ? null : pool.lend(peer.connectionId(), bytes);
+    return pool == null ? null : pool.lent().lend(peer.connectionId(), bytes);
   }
 
   @Override
   public void returned(final PeerInfo peer, final long segmentId) {
     final Pool pool = tiers.device();
     if (pool != null) {
-      pool.takeBack(peer.connectionId(), segmentId);
+      pool.lent().takeBack(peer.connectionId(), segmentId);
     }
   }
 
@@ -84,7 +84,7 @@ public final class SharedMemory implements SegmentDirectory {
     }
     final Pool pool = tiers.device();
     if (pool != null) {
-      pool.takeBackAll(peer.connectionId());
+      pool.lent().takeBackAll(peer.connectionId());
     }
   }
 }
