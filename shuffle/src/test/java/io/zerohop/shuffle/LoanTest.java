@@ -5,14 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.TestClock;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
-import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -34,13 +33,17 @@ class LoanTest {
   private static final int BATCHES = 2;
   private static final int SHUFFLE = 1;
   private static final int OTHER_SHUFFLE = 2;
-  private static final long SEGMENT = 256 << 10;
+  private static final long SEGMENT = TestNodes.LINKED_SEGMENT;
   private static final long SMALL = 4 * SEGMENT;
   private static final long LARGE = 32 * SEGMENT;
   private static final Duration LIMIT = Duration.ofSeconds(30);
 
   @TempDir private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
+
+  /** Neighbours are met every second. */
+  private final TestClock clock = TestClock.running();
+
   private final Map<String, ShuffleNode> nodes = new LinkedHashMap<>();
 
   @AfterEach
@@ -58,20 +61,16 @@ class LoanTest {
   }
 
   private ShuffleNode node(final String name, final int gpu, final long pool) {
-    return node(name, TestNodes.linked(base.resolve("s"), name, gpu), pool, new DeviceOnlyGpu());
+    return node(name, linked(name, gpu, pool), new DeviceOnlyGpu());
   }
 
-  /** A node whose outputs stay where they are unless somebody needs the memory. */
+  private ShuffleNode.Setup linked(final String name, final int gpu, final long pool) {
+    return TestNodes.linked(base.resolve("s"), name, gpu, pool);
+  }
+
   private ShuffleNode node(
-      final String name, final ShuffleNode.Setup setup, final long pool, final DeviceOnlyGpu gpu) {
-    final ShuffleNode node =
-        ShuffleNode.start(
-            setup
-                .set("device.pool.size", pool)
-                .set("device.segment.size", SEGMENT)
-                .set("spill.idle", Duration.ofHours(1))
-                .set("segment.idle", Duration.ofMillis(200)),
-            gpu);
+      final String name, final ShuffleNode.Setup setup, final DeviceOnlyGpu gpu) {
+    final ShuffleNode node = ShuffleNode.start(setup.clock(clock), gpu);
     nodes.put(name, node);
     return node;
   }
@@ -88,24 +87,8 @@ class LoanTest {
     return device(node).loans().lentBytes();
   }
 
-  /**
-   * Writes an output to GPU memory, or to host memory if there is no room, as tasks do.
-   *
-   * @return whether there was room
-   */
   private static boolean put(final ShuffleNode node, final int shuffleId, final int map) {
-    try {
-      TestBlocks.write(node, shuffleId, map, BATCHES, PARTITIONS, MOST);
-      return true;
-    } catch (final PoolFullException e) {
-      try (MapOutputWriter writer = node.newMapOutput(shuffleId, map, PARTITIONS)) {
-        for (int batch = 0; batch < BATCHES; batch++) {
-          writer.append(TestBlocks.batch(shuffleId, map, batch, PARTITIONS, MOST));
-        }
-        writer.commit();
-      }
-      return false;
-    }
+    return TestBlocks.put(node, shuffleId, map, BATCHES, PARTITIONS, MOST);
   }
 
   /** Writes outputs until so many bytes lie in GPU memory; returns how many outputs there are. */
@@ -149,9 +132,15 @@ class LoanTest {
 
   private void awaitMeeting() {
     final int others = nodes.size() - 1;
-    eventually(
-        "all know all",
-        () -> nodes.values().stream().allMatch(node -> node.stats().peers().readable() == others));
+    final TestClock.Flight flight = clock.fly();
+    try {
+      eventually(
+          "all know all",
+          () ->
+              nodes.values().stream().allMatch(node -> node.stats().peers().readable() == others));
+    } finally {
+      flight.close();
+    }
   }
 
   private ShuffleNode owner() {
@@ -310,12 +299,9 @@ class LoanTest {
 
   @Test
   void nobodyBorrowsWhereItIsOffOrMemoryCannotBeMapped() {
-    node("owner", TestNodes.linked(base.resolve("s"), "owner", 0), SMALL, new DeviceOnlyGpu());
+    node("owner", 0, SMALL);
     node(
-        "lender",
-        TestNodes.linked(base.resolve("s"), "lender", 1).set("device.pool.borrow", false),
-        LARGE,
-        new DeviceOnlyGpu());
+        "lender", linked("lender", 1, LARGE).set("device.pool.borrow", false), new DeviceOnlyGpu());
     awaitMeeting();
     for (int map = 0; map < 100; map++) {
       put(owner(), SHUFFLE, map);
@@ -324,7 +310,7 @@ class LoanTest {
     end("lender");
     final DeviceOnlyGpu isolated = new DeviceOnlyGpu();
     isolated.refuseMaps(true);
-    node("isolated", TestNodes.linked(base.resolve("s"), "isolated", 3), SMALL, isolated);
+    node("isolated", linked("isolated", 3, SMALL), isolated);
     node("lender", 2, LARGE);
     awaitMeeting();
     for (int map = 0; map < 100; map++) {

@@ -30,6 +30,10 @@ import java.util.function.ToLongFunction;
 public final class TestNodes {
   public static final byte[] SECRET =
       "an application's secret, of any length".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+
+  /** Size of the segments in GPU memory of {@link #linked} nodes. */
+  public static final long LINKED_SEGMENT = 256 << 10;
+
   private static final int GPUS = 4;
   private static final Topology LINKED = links();
   private static final long EVENTUALLY_NANOS = TimeUnit.SECONDS.toNanos(30);
@@ -55,10 +59,21 @@ public final class TestNodes {
         .set("request.timeout", Duration.ofSeconds(20));
   }
 
-  /** A neighbour of others on one of four GPUs, which all have links to each other. */
+  /**
+   * A neighbour of others on one of four GPUs, which all have links to each other. Its outputs stay
+   * where they are unless somebody needs the memory, and what is empty goes soon.
+   *
+   * @param pool bytes of its GPU memory for blocks, in small segments
+   */
   public static ShuffleNode.Setup linked(
-      final java.nio.file.Path base, final String executorId, final int gpu) {
-    return config(base, executorId).neighbours().gpu(uuid(gpu), LINKED);
+      final java.nio.file.Path base, final String executorId, final int gpu, final long pool) {
+    return config(base, executorId)
+        .neighbours()
+        .gpu(uuid(gpu), LINKED)
+        .set("device.pool.size", pool)
+        .set("device.segment.size", LINKED_SEGMENT)
+        .set("spill.idle", Duration.ofHours(1))
+        .set("segment.idle", Duration.ofMillis(200));
   }
 
   private static String uuid(final int gpu) {
