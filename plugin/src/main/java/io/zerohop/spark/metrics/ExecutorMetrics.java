@@ -129,7 +129,7 @@ public final class ExecutorMetrics implements Source {
       final ShuffleNode node,
       final Function<NodeStats, PoolStats> pool) {
     gauge(limit, node, stats -> pool.apply(stats).limitBytes());
-    gauge(used, node, stats -> pool.apply(stats).usedBytes());
+    gauge(used, node, stats -> pool.apply(stats).ownUsedBytes());
     gauge(peak, node, stats -> pool.apply(stats).peakBytes());
   }
 

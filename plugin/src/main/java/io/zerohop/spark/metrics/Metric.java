@@ -169,7 +169,12 @@ public enum Metric {
 
   DEVICE_LIMIT("pool.device.limit.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.LIMIT + "GPU memory"),
   DEVICE_USED("pool.device.used.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.USED + "GPU memory"),
-  DEVICE_PEAK("pool.device.peak.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.PEAK),
+  DEVICE_PEAK(
+      "pool.device.peak.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      Doc.PEAK + ", with those in borrowed GPU memory"),
   DEVICE_OVERFLOW(
       "pool.device.overflow.bytes",
       Type.TOTAL,

@@ -7,10 +7,14 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.posix.Clock;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,7 +22,8 @@ import org.slf4j.LoggerFactory;
 /**
  * The segments that a pool lends to other executors of the node, and how much each of them may
  * have. All borrowers together have at most half of the pool, and only while a quarter of it stays
- * free. If they want more than that half, each may have an equal share: who has more gives back.
+ * free. If they want more than that half, each may have an equal share: who has more gives back,
+ * and gets no more while another waits for its share.
  *
  * <p>A segment is retired in the registry to recall it. It counts until its borrower has given it
  * back, or its connection has ended. Thread safe; shares the pool's lock, and owns the segments.
@@ -29,12 +34,16 @@ public final class LentSegments {
   /** The part of the limit that stays free; as a divisor. */
   private static final int KEEPS_FREE = 4;
 
+  /** How long a borrower that was refused its share comes before others; it asks again sooner. */
+  private static final Duration TURN = Duration.ofSeconds(1);
+
   private final Device device;
   private final SegmentRegistry registry;
   private final Budget budget;
   private final Object lock;
   private final boolean lends;
   private final long limit;
+  private final Clock clock;
   private final long quota;
 
   /** In the order in which they were lent. */
@@ -44,6 +53,10 @@ public final class LentSegments {
   /** Bytes by borrower, with those of segments that are being made. */
   @GuardedBy("lock")
   private final Map<Long, Long> byBorrower = new LinkedHashMap<>();
+
+  /** Until when borrowers wait that were refused their share. */
+  @GuardedBy("lock")
+  private final Map<Long, Long> waiting = new LinkedHashMap<>();
 
   @GuardedBy("lock")
   private long bytes;
@@ -77,6 +90,7 @@ public final class LentSegments {
    * @param lends whether it lends at all
    * @param limit of the pool
    * @param lock of the pool
+   * @param clock by which borrowers wait for their shares
    */
   LentSegments(
       final Device device,
@@ -84,13 +98,15 @@ public final class LentSegments {
       final Budget budget,
       final Object lock,
       final boolean lends,
-      final long limit) {
+      final long limit,
+      final Clock clock) {
     this.device = device;
     this.registry = registry;
     this.budget = budget;
     this.lock = lock;
     this.lends = lends;
     this.limit = limit;
+    this.clock = clock;
     this.quota = limit / 2;
   }
 
@@ -140,17 +156,22 @@ public final class LentSegments {
   /** Counts bytes for a borrower, if its share allows them. */
   @GuardedBy("lock")
   private boolean count(final long borrower, final long wanted) {
-    final long has = byBorrower.getOrDefault(borrower, 0L);
-    if (bytes + wanted > quota) {
-      final int borrowers = byBorrower.size() + (has == 0 ? 1 : 0);
-      if (has + wanted <= quota / borrowers) {
-        recallFromRichest(quota / borrowers);
-      }
-      return false;
+    waiting.values().removeIf(clock::isOver);
+    final Set<Long> borrowers = new HashSet<>(byBorrower.keySet());
+    borrowers.addAll(waiting.keySet());
+    borrowers.add(borrower);
+    final long share = quota / borrowers.size();
+    final long has = byBorrower.getOrDefault(borrower, 0L) + wanted;
+    waiting.remove(borrower);
+    final boolean fits = bytes + wanted <= quota && (has <= share || waiting.isEmpty());
+    if (fits) {
+      bytes += wanted;
+      byBorrower.put(borrower, has);
+    } else if (has <= share) {
+      waiting.put(borrower, clock.in(TURN));
+      recallFromRichest(share);
     }
-    bytes += wanted;
-    byBorrower.put(borrower, has + wanted);
-    return true;
+    return fits;
   }
 
   @GuardedBy("lock")
@@ -293,6 +314,7 @@ public final class LentSegments {
   /** A borrower is gone: what it had is free once nobody has it mapped. */
   public void takeBackAll(final long borrower) {
     synchronized (lock) {
+      waiting.remove(borrower);
       List.copyOf(byId.values()).stream()
           .filter(lent -> lent.borrower == borrower)
           .forEach(this::end);

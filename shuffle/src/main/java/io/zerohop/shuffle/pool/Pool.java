@@ -123,8 +123,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
     this.borrowAhead = Math.max(limit / BORROWS_WITH_FREE, Math.min(segmentBytes, limit / 2));
     final boolean lends = tier == Tier.DEVICE && conf.device().poolBorrow();
-    this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit);
     this.clock = clock;
+    this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit, clock);
     lent.publish();
   }
 

@@ -24,6 +24,11 @@ public record PoolStats(
     int regions,
     Loans loans) {
 
+  /** Bytes of regions in its own segments, which are within its limit. */
+  public long ownUsedBytes() {
+    return usedBytes - loans.borrowedUsedBytes();
+  }
+
   /**
    * GPU memory that executors of a node lend to each other.
    *

@@ -253,10 +253,10 @@ final class Spiller implements AutoCloseable {
     final Pool pool = tiers.of(tier);
     final PoolStats stats = pool.stats();
     // What is borrowed already is room as well, and costs nobody until it is recalled.
-    final long elsewhere = stats.loans().borrowedUsedBytes() + stats.loans().borrowedFreeBytes();
+    final long elsewhere = stats.loans().borrowedFreeBytes();
     final long waiting =
         reclaimer.waitingBytes(region -> region.tier() == tier && !region.isBorrowed());
-    final long used = stats.usedBytes() - elsewhere - waiting;
+    final long used = stats.ownUsedBytes() - elsewhere - waiting;
     if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
@@ -331,6 +331,11 @@ final class Spiller implements AutoCloseable {
     try {
       final boolean moved =
           tier == Tier.DEVICE ? toHost(output, bytes, leaves) : toFile(output, bytes);
+      if (moved && !accessTimes.isFinished(output.shuffleId())) {
+        // Of a finished query nothing is said: nobody has to make room for it.
+        final int shuffleId = output.shuffleId();
+        tiers.overflow().sayMoved(shuffleId, tier, accessTimes.idleSeconds(shuffleId));
+      }
       return moved ? bytes : 0;
     } catch (final PoolFullException e) {
       throw e;
@@ -416,7 +421,7 @@ final class Spiller implements AutoCloseable {
       moved = toHost.move(output, leaves);
     }
     if (moved) {
-      count(hostCounters, output, bytes, start, Tier.DEVICE);
+      count(hostCounters, output, bytes, start);
     }
     return moved;
   }
@@ -448,7 +453,7 @@ final class Spiller implements AutoCloseable {
       storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    count(fileCounters, output, bytes, start, Tier.HOST);
+    count(fileCounters, output, bytes, start);
     return true;
   }
 
@@ -474,19 +479,9 @@ final class Spiller implements AutoCloseable {
         .warn(LOG);
   }
 
-  /** Of a finished query nothing is said: nobody has to make room for it. */
   private void count(
-      final SpillCounters counters,
-      final OwnOutput output,
-      final long bytes,
-      final long start,
-      final Tier from) {
-    final int shuffleId = output.shuffleId();
-    final boolean finished = accessTimes.isFinished(shuffleId);
-    counters.add(bytes, finished, clock.since(start));
-    if (!finished) {
-      tiers.overflow().sayMoved(shuffleId, from, accessTimes.idleSeconds(shuffleId));
-    }
+      final SpillCounters counters, final OwnOutput output, final long bytes, final long start) {
+    counters.add(bytes, accessTimes.isFinished(output.shuffleId()), clock.since(start));
   }
 
   private static String name(final OwnOutput output) {
