@@ -320,10 +320,9 @@ public record Config(
               value = "true",
               since = "0.3.0",
               doc =
-                  "Whether an executor whose pool in GPU memory is full borrows GPU memory from the"
-                      + " pools of other executors of its node, over NVLink or on the same GPU, and"
-                      + " lends up to half of its own pool to them. A lender gets its memory back"
-                      + " when it needs it ([how](memory.md#borrowed-gpu-memory)).")
+                  "Whether an executor whose pool is nearly full borrows GPU memory of others of its"
+                      + " node, and lends them up to half of its own pool"
+                      + " ([how](memory.md#borrowed-gpu-memory)).")
           boolean poolBorrow,
       @Key(
               name = "device.segment.size",

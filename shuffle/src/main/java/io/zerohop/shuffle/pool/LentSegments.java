@@ -181,7 +181,7 @@ public final class LentSegments {
         borrower, (id, has) -> has == counted ? null : Long.valueOf(has - counted));
   }
 
-  /** One segment at a time: who asks will ask again. */
+  /** Recalls one segment: who asks will ask again. */
   @GuardedBy("lock")
   private void recallFromRichest(final long share) {
     if (byId.values().stream().anyMatch(lent -> lent.recalled)) {
