@@ -17,6 +17,7 @@
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
   results.py faults COMMIT_FILE OUT.json JUNIT.xml ...
   results.py tax COMMIT_FILE OUT.json TAX.jsonl
+  results.py tiers COMMIT_FILE OUT.json TIERS.jsonl
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
   results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
   results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
@@ -32,6 +33,7 @@ from exchanges import bench, between, blocks, checksums, demo, memory, tax
 from kudo import kudo
 from measurement import measurement
 from measurements import write
+from tiers import tiers
 from tpcds import tpcds
 from tpcds_check import tpcds_check
 from tpch import tpch
@@ -47,6 +49,7 @@ def main():
         "doctor": doctor,
         "kudo": kudo,
         "tax": tax,
+        "tiers": tiers,
         "tpch": tpch,
         "tpcds": tpcds,
         "tpcds_check": tpcds_check,
