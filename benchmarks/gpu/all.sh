@@ -35,6 +35,7 @@ kills       1  330  spark kills
 blocks      1  420  spark blocks
 tax         1  180  spark tax
 kudo        1  420  spark kudo
+tiers       1  160  spark tiers
 sanitize    1  300  native sanitize
 proof       1  240  spark proof
 rows        1  240  spark rows

@@ -14,6 +14,7 @@
 #   rapids.sh kudo DIR KIT OUT     RAPIDS' GPU serializer without Spark: its costs beside other forms of a
 #                                  batch, and random tables through it, with compute-sanitizer, too; and
 #                                  the rules of cudf that unit tests rely on, by the same test classes
+#   rapids.sh tiers DIR KIT OUT    a segment's way to host memory and back, as it is and compressed on the GPU
 #   rapids.sh demo DIR KIT OUT     a short one of these, shown as a table and a plot
 #   rapids.sh proof DIR KIT OUT    the same exchanges with CUDA's copies counted: none go over the host;
 #                                  needs gcc and a CUDA toolkit with CUPTI (CUDA_HOME, /usr/local/cuda)
@@ -119,7 +120,7 @@ case "$command" in
     [ $# -eq 2 ] || usage
     pack "$2"
     ;;
-  check | paths | bench | blocks | between | tax | kudo | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command"

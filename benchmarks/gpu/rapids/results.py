@@ -18,6 +18,7 @@
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
   results.py faults COMMIT_FILE OUT.json JUNIT.xml ...
   results.py tax COMMIT_FILE OUT.json TAX.jsonl
+  results.py tiers COMMIT_FILE OUT.json TIERS.jsonl
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
   results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
   results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
@@ -33,6 +34,7 @@ from exchanges import bench, between, blocks, checksums, demo, memory, neighbour
 from kudo import kudo
 from measurement import measurement
 from measurements import write
+from tiers import tiers
 from tpcds import tpcds
 from tpcds_check import tpcds_check
 from tpch import tpch
@@ -49,6 +51,7 @@ def main():
         "kudo": kudo,
         "neighbour": neighbour,
         "tax": tax,
+        "tiers": tiers,
         "tpch": tpch,
         "tpcds": tpcds,
         "tpcds_check": tpcds_check,
