@@ -34,7 +34,10 @@ public final class LentSegments {
   /** The part of the limit that stays free; as a divisor. */
   private static final int KEEPS_FREE = 4;
 
-  /** How long a borrower that was refused its share comes before others; it asks again sooner. */
+  /**
+   * How long a borrower that was refused its share comes before others, who asks again sooner; and
+   * the pause after the device had no memory.
+   */
   private static final Duration TURN = Duration.ofSeconds(1);
 
   private final Device device;
@@ -63,6 +66,13 @@ public final class LentSegments {
 
   @GuardedBy("lock")
   private long recalls;
+
+  /** Whether the device had no memory, and until when that is taken to last. */
+  @GuardedBy("lock")
+  private boolean isOut;
+
+  @GuardedBy("lock")
+  private long outUntil;
 
   @GuardedBy("lock")
   private boolean saidLent;
@@ -127,7 +137,7 @@ public final class LentSegments {
       return null;
     }
     synchronized (lock) {
-      if (wanted > budget.free() - limit / KEEPS_FREE || !count(borrower, wanted)) {
+      if (wanted > spare() || !count(borrower, wanted)) {
         return null;
       }
       if (!budget.reserve(wanted)) {
@@ -145,6 +155,10 @@ public final class LentSegments {
       return id < 0 ? null : new PeerLink.Loan(id, handle);
     } catch (final DeviceMemoryException e) {
       LOG.debug("a segment of {} bytes is not lent", wanted, e);
+      synchronized (lock) {
+        isOut = true;
+        outUntil = clock.in(TURN); // Others have taken what was left free.
+      }
       return null;
     } finally {
       if (id < 0) {
@@ -227,6 +241,7 @@ public final class LentSegments {
     synchronized (lock) {
       discount(borrower, counted);
       budget.cancel(counted);
+      publish();
     }
   }
 
@@ -236,8 +251,14 @@ public final class LentSegments {
       return;
     }
     synchronized (lock) {
-      registry.lendable(Math.max(0, Math.min(quota, budget.free() - limit / KEEPS_FREE)));
+      registry.lendable(Math.max(0, Math.min(quota, spare())));
     }
+  }
+
+  @GuardedBy("lock")
+  private long spare() {
+    isOut = isOut && !clock.isOver(outUntil);
+    return isOut ? 0 : budget.free() - limit / KEEPS_FREE;
   }
 
   /** Bytes that are lent. */
@@ -335,10 +356,10 @@ public final class LentSegments {
         registry.retire(lent.id);
       }
       final long counted = lent.segment.bytes();
-      lent.segment.close();
       discount(lent.borrower, counted);
       budget.release(counted);
       publish();
+      lent.segment.close(); // Last: what is counted must be right whatever a driver says.
     }
   }
 

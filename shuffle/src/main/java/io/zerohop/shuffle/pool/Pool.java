@@ -36,15 +36,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** Largest segment: buffers over it are indexed by int. */
   static final long MAX_SEGMENT_BYTES = (1L << 31) - (1L << 21);
 
-  /** A pool wants back what it lends when less of it is free; parts of its limit. */
-  private static final int RECALLS_WITH_FREE = 8;
-
-  /** Borrows ahead while less is free; parts of its limit. */
-  private static final int BORROWS_WITH_FREE = 4;
-
-  /** Pause after nobody lent anything. */
-  private static final Duration BORROW_PAUSE = Duration.ofMillis(50);
-
   private final Device device;
   private final Tier tier;
   private final PeerAccess access;
@@ -52,38 +43,19 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final long limit;
   private final long segmentBytes;
   private final long segmentIdleNanos;
-  private final long borrowAhead;
   private final Clock clock;
   private final Object lock = new Object();
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private final Own own = new Own();
   private final LentSegments lent;
+  private final BorrowedSegments borrowed;
 
   /** Of own segments and lent ones. */
   private long reserved;
 
   private long used;
-  private long borrowed;
-  private long borrowedUsed;
-  private long borrowedPeak;
-  private long borrowedWritten;
-
-  /** Free bytes of borrowed segments that are not recalled. */
-  private long borrowedFree;
-
-  /** The largest region that found no room since a segment was borrowed last. */
-  private long refused;
-
-  private long borrowAt;
-  private boolean borrowPaused;
-
-  /** Whether the borrower was asked, and has not looked yet. */
-  private boolean loanAsked;
-
-  /** Whether it is to be asked, by the thread that finds this. */
-  private volatile boolean asksForLoan;
-
   private long peak;
   private int regions;
   private long returned;
@@ -92,9 +64,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private boolean frozen;
   private boolean closed;
   private volatile Runnable reclaim = () -> {};
-
-  /** Has a segment borrowed; absent if nobody would lend one. */
-  private volatile @Nullable Runnable borrower;
 
   /**
    * @param tier what the device's memory is called in segment ids
@@ -121,10 +90,10 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         tier == Tier.HOST ? conf.pool().segmentSize() : conf.device().segmentSize();
     this.segmentBytes = Math.min(Math.min(segment, limit), MAX_SEGMENT_BYTES);
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
-    this.borrowAhead = Math.max(limit / BORROWS_WITH_FREE, Math.min(segmentBytes, limit / 2));
     final boolean lends = tier == Tier.DEVICE && conf.device().poolBorrow();
     this.clock = clock;
     this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit, clock);
+    this.borrowed = new BorrowedSegments(lent, own, lock, clock, limit, granules(segmentBytes));
     lent.publish();
   }
 
@@ -140,12 +109,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     reclaim = action;
   }
 
-  /**
-   * Sets the action that has a segment borrowed when the pool is nearly full. It is called without
-   * the pool's lock and does not wait; the borrower then asks for {@link #wantedLoan}.
-   */
-  public void onNearlyFull(final Runnable action) {
-    borrower = action;
+  /** Returns what it lends to other executors. */
+  public LentSegments lent() {
+    return lent;
+  }
+
+  /** Returns what it borrows from other executors. */
+  public BorrowedSegments borrowed() {
+    return borrowed;
   }
 
   /**
@@ -161,7 +132,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     Region region = tryAllocate(wanted, null);
     if (region == null) {
-      refuse(wanted);
+      borrowed.refused(granules(wanted));
       reclaim.run();
       final @Nullable DeviceMemoryException[] cause = new DeviceMemoryException[1];
       region = tryAllocate(wanted, cause);
@@ -169,35 +140,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         throw full(bytes, cause[0]);
       }
     }
-    if (asksForLoan) {
-      askForLoan();
-    }
+    borrowed.askIfShort();
     return region;
-  }
-
-  private void refuse(final long wanted) {
-    if (borrower != null) {
-      synchronized (lock) {
-        refused = Math.max(refused, wanted);
-      }
-      askForLoan();
-    }
-  }
-
-  private void askForLoan() {
-    final Runnable action = borrower;
-    if (action == null) {
-      return;
-    }
-    synchronized (lock) {
-      asksForLoan = false;
-      borrowPaused = borrowPaused && !clock.isOver(borrowAt);
-      if (loanAsked || borrowPaused) {
-        return;
-      }
-      loanAsked = true;
-    }
-    action.run();
   }
 
   /**
@@ -263,30 +207,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     used += wanted;
     peak = Math.max(peak, used);
     regions++;
-    if (segment.loan() != null) {
-      borrowedUsed += wanted;
-      borrowedWritten += wanted;
-      borrowedFree -= wanted;
-    }
-    if (borrower != null && room() < borrowAhead) {
-      asksForLoan = true;
-    }
+    borrowed.took(segment, wanted);
     return new Region(this, segment, offset, wanted);
-  }
-
-  /** Bytes that are free, or can be reserved, or are free in borrowed segments. */
-  private long room() {
-    return ownRoom() + borrowedFree;
-  }
-
-  private long ownRoom() {
-    return limit - lent.bytes() - (used - borrowedUsed);
   }
 
   private @Nullable PoolSegment grow(
       final long wanted, final @Nullable DeviceMemoryException @Nullable [] cause) {
     final long granularity = device.granularity();
-    final long least = (wanted + granularity - 1) / granularity * granularity;
+    final long least = granules(wanted);
     final boolean dedicated = wanted > segmentBytes;
     if (reserved + least > limit) {
       closeEmpty(reserved + least - limit);
@@ -323,37 +251,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     bySlot.set(SegmentIds.slot(segment.memory().id()), segment);
   }
 
-  /**
-   * Returns the size of the segment that is to be borrowed now, or 0 if none is. Called by the
-   * borrower, which goes on until it is 0 or nobody lends.
-   */
-  public long wantedLoan() {
-    synchronized (lock) {
-      if (!loanAsked) {
-        return 0;
-      }
-      final boolean isShort = refused > 0 || room() < borrowAhead;
-      if (isShort && !closed && !frozen && !lent.canRecall()) {
-        return granules(Math.max(segmentBytes, refused));
-      }
-      if (ownRoom() < limit / RECALLS_WITH_FREE) {
-        lent.recall(segmentBytes); // Own memory is nearer than another's.
-      }
-      loanAsked = false;
-      return 0;
-    }
-  }
-
-  /** Nobody lends what is wanted: the borrower is not asked again for a moment. */
-  public void noLoan() {
-    synchronized (lock) {
-      loanAsked = false;
-      refused = 0;
-      borrowPaused = true;
-      borrowAt = clock.in(BORROW_PAUSE);
-    }
-  }
-
   private long granules(final long bytes) {
     final long granularity = device.granularity();
     return (bytes + granularity - 1) / granularity * granularity;
@@ -375,11 +272,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), false, loan);
       added.becameEmpty(clock.nanos());
       add(added);
-      final long bytes = added.free().freeBytes();
-      borrowed += segment.bytes();
-      borrowedPeak = Math.max(borrowedPeak, borrowed);
-      borrowedFree += bytes;
-      refused = refused > bytes ? refused : 0;
+      borrowed.added(added);
       return true;
     }
   }
@@ -391,8 +284,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       for (final PoolSegment segment : List.copyOf(segments)) {
         if (segment.loan() == loan && !segment.recalled()) {
-          borrowedFree -= segment.free().freeBytes();
-          segment.recall();
+          borrowed.recalled(segment);
           if (segment.free().isEmpty()) {
             close(segment);
           }
@@ -404,13 +296,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   /** Returns whether a borrowed segment is to go that holds something. */
   public boolean hasRecalled() {
     synchronized (lock) {
-      return borrowed > 0 && segments.stream().anyMatch(PoolSegment::recalled);
+      return !borrowed.isEmpty() && segments.stream().anyMatch(PoolSegment::recalled);
     }
-  }
-
-  /** Returns what it lends to other executors. */
-  public LentSegments lent() {
-    return lent;
   }
 
   void free(final Region region) {
@@ -420,8 +307,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       used -= region.bytes();
       regions--;
       if (segment.loan() != null) {
-        borrowedUsed -= region.bytes();
-        borrowedFree += segment.recalled() ? 0 : region.bytes();
+        borrowed.freed(segment, region.bytes());
       }
       if (segment.free().isEmpty()) {
         segment.becameEmpty(clock.nanos());
@@ -493,12 +379,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       reserved -= bytes;
       returned += bytes;
     } else {
-      borrowed -= bytes;
-      borrowedFree -= segment.recalled() ? 0 : segment.free().freeBytes();
+      borrowed.removed(segment);
     }
-    memory.close();
-    if (loan != null) {
-      loan.giveBack();
+    try {
+      memory.close();
+    } finally {
+      if (loan != null) {
+        loan.giveBack();
+      }
     }
   }
 
@@ -545,22 +433,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         empty += isEmpty ? segment.memory().segment().bytes() : 0;
       }
       return new PoolStats(
-          limit,
-          reserved,
-          used,
-          peak,
-          empty,
-          returned,
-          segments.size(),
-          regions,
-          new PoolStats.Loans(
-              borrowed,
-              borrowedUsed,
-              borrowedFree,
-              borrowedPeak,
-              borrowedWritten,
-              lent.bytes(),
-              lent.recalls()));
+          limit, reserved, used, peak, empty, returned, segments.size(), regions, borrowed.stats());
     }
   }
 
@@ -584,11 +457,24 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
+  /** The pool's own memory, for what it borrows. */
+  private final class Own implements BorrowedSegments.Own {
+    @Override
+    public long free() {
+      return limit - lent.bytes() - (used - borrowed.used());
+    }
+
+    @Override
+    public boolean isOpen() {
+      return !closed && !frozen;
+    }
+  }
+
   /** The part of the pool that may be lent. */
   private final class Budget implements LentSegments.Budget {
     @Override
     public long free() {
-      return closed || frozen || isPaused() ? 0 : ownRoom();
+      return closed || frozen || isPaused() ? 0 : own.free();
     }
 
     @Override

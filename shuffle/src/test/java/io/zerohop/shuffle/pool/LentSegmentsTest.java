@@ -2,7 +2,10 @@ package io.zerohop.shuffle.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.Device;
+import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.Leaks;
+import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -12,6 +15,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootView;
 import io.zerohop.shuffle.conf.Config;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -167,6 +171,43 @@ class LentSegmentsTest {
     regions.forEach(Region::release);
   }
 
+  @Test
+  void aDeviceThatIsFullIsNotAskedAgainForAMoment() {
+    final int[] calls = new int[1];
+    final Device full =
+        (Device)
+            Proxy.newProxyInstance(
+                Device.class.getClassLoader(),
+                new Class<?>[] {Device.class},
+                (proxy, method, arguments) -> {
+                  if (method.getName().equals("allocate")) {
+                    calls[0]++;
+                    throw new DeviceMemoryException(Message.of("it is full"), SEGMENT, null);
+                  }
+                  return method.invoke(device, arguments);
+                });
+    try (Pool other =
+        new Pool(
+            full,
+            Tier.DEVICE,
+            PeerAccess.READ,
+            root,
+            Config.defaults().with("device.pool.size", LIMIT),
+            clock)) {
+      assertThat(other.lent().lend(ONE, SEGMENT)).isNull();
+      assertThat(other.lent().lend(ONE, SEGMENT)).isNull();
+      assertThat(calls[0]).isEqualTo(1);
+      assertThat(view.lendable()).isZero();
+      assertThat(other.lent().bytes()).isZero();
+      assertThat(other.stats().reservedBytes()).isZero();
+      clock.advance(Duration.ofSeconds(2));
+      other.trim();
+      assertThat(view.lendable()).isEqualTo(LIMIT / 2);
+      assertThat(other.lent().lend(ONE, SEGMENT)).isNull();
+      assertThat(calls[0]).isEqualTo(2);
+    }
+  }
+
   /** A pool borrows of itself here, as it would of another. */
   private Loan borrow(final Pool borrower) {
     final PeerLink.Loan lent = pool.lent().lend(ONE, SEGMENT);
@@ -195,14 +236,14 @@ class LentSegmentsTest {
             .with("segment.idle", Duration.ofMinutes(1));
     final int[] asked = new int[1];
     try (Pool small = new Pool(device, Tier.DEVICE, PeerAccess.READ, root, conf, clock)) {
-      small.onNearlyFull(() -> asked[0]++);
+      small.borrowed().onNearlyFull(() -> asked[0]++);
       final Region own = small.allocate(SEGMENT / 4);
       assertThat(asked[0]).isZero();
       final Region more = small.allocate(SEGMENT / 2);
       assertThat(asked[0]).as("less than half is left").isEqualTo(1);
-      assertThat(small.wantedLoan()).isEqualTo(SEGMENT);
+      assertThat(small.borrowed().wanted()).isEqualTo(SEGMENT);
       final Loan loan = borrow(small);
-      assertThat(small.wantedLoan()).isZero();
+      assertThat(small.borrowed().wanted()).isZero();
       final Region last = small.allocate(SEGMENT / 4);
       assertThat(last.isBorrowed()).isFalse();
       final Region borrowed = small.allocate(SEGMENT / 2);

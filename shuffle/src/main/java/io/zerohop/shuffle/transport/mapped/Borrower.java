@@ -50,7 +50,7 @@ public final class Borrower {
   public void start(final Runnable hurriesRound, final Runnable vacates) {
     hurry = hurriesRound;
     vacate = vacates;
-    pool.onNearlyFull(hurriesRound);
+    pool.borrowed().onNearlyFull(hurriesRound);
   }
 
   /**
@@ -59,9 +59,9 @@ public final class Borrower {
    */
   public void round() {
     giveBack();
-    for (long bytes = pool.wantedLoan(); bytes > 0; bytes = pool.wantedLoan()) {
+    for (long bytes = pool.borrowed().wanted(); bytes > 0; bytes = pool.borrowed().wanted()) {
       if (!borrow(bytes)) {
-        pool.noLoan();
+        pool.borrowed().nobodyLends();
         return;
       }
     }
