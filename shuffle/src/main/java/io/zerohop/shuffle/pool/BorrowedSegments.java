@@ -6,8 +6,8 @@ import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The use that a pool makes of segments that other executors lend to it, and when it wants more of
- * them: ahead of the need, since no allocation waits for a peer. Thread safe; shares the pool's
+ * The segments that other executors lend to a pool, as the pool counts them. Decides when more are
+ * borrowed: ahead of the need, since no allocation waits for a peer. Thread safe; shares the pool's
  * lock.
  */
 public final class BorrowedSegments {
