@@ -9,6 +9,7 @@ import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -189,7 +190,7 @@ public abstract class DeviceContractTest extends ColumnContract {
       }
       subject.write(borrowed.address(), new byte[ContractPeer.PATTERN_BYTES]);
       child.kill();
-      subject.write(borrowed.address(), ContractPeer.pattern());
+      copyThrough(borrowed, ContractPeer.pattern());
       try (SegmentServer server =
           new SegmentServer(
               folder,
@@ -205,6 +206,25 @@ public abstract class DeviceContractTest extends ColumnContract {
       }
       borrowed.close();
       folder.sweep();
+    }
+  }
+
+  /** Brings bytes into a segment by copies of this device, as tasks do, and back to the host. */
+  private void copyThrough(final Segment segment, final byte[] bytes) {
+    try (Segment own = device.allocate(bytes.length);
+        HostBuffer host = device.hostBuffer(bytes.length);
+        CopyStream stream = device.openStream("borrowed")) {
+      subject.write(own.address(), bytes);
+      final CopyBatch batch = stream.newBatch();
+      batch.add(own.address(), segment.address(), bytes.length);
+      stream.submit(batch);
+      batch.clear();
+      batch.add(segment.address(), host.address(), bytes.length);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      final byte[] back = new byte[bytes.length];
+      new UnsafeBuffer(host.address(), bytes.length).getBytes(0, back);
+      assertThat(back).isEqualTo(bytes);
     }
   }
 
