@@ -19,6 +19,7 @@ import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -169,6 +170,59 @@ class LentSegmentsTest {
     pool.lent().takeBack(ONE, ids.get(0));
     regions.add(pool.allocate(SEGMENT));
     regions.forEach(Region::release);
+  }
+
+  @Test
+  void countsStayRightWhateverTheOrder() {
+    final Random random = new Random(5);
+    final List<Region> regions = new ArrayList<>();
+    final List<long[]> loans = new ArrayList<>();
+    for (int step = 0; step < 3_000; step++) {
+      switch (random.nextInt(9)) {
+        case 0, 1, 2 -> {
+          final long borrower = random.nextInt(3);
+          final long id = lend(borrower, SEGMENT * (1 + random.nextInt(2)));
+          if (id != 0) {
+            loans.add(new long[] {borrower, id});
+          }
+        }
+        case 3, 4 -> {
+          try {
+            regions.add(pool.allocate(1 + random.nextInt(3 << 20)));
+          } catch (final PoolFullException e) {
+            assertThat(e.requestedBytes()).isPositive();
+          }
+        }
+        case 5 -> {
+          if (!regions.isEmpty()) {
+            regions.remove(random.nextInt(regions.size())).release();
+          }
+        }
+        case 6 -> {
+          if (!loans.isEmpty()) {
+            final long[] loan = loans.remove(random.nextInt(loans.size()));
+            pool.lent().takeBack(loan[0], loan[1]);
+          }
+        }
+        case 7 -> pool.lent().recall(random.nextInt(2 << 20));
+        default -> {
+          final long gone = random.nextInt(30);
+          pool.lent().takeBackAll(gone);
+          loans.removeIf(loan -> loan[0] == gone);
+          clock.advance(Duration.ofMillis(random.nextInt(2_000)));
+          pool.trim();
+        }
+      }
+      final PoolStats stats = pool.stats();
+      assertThat(stats.loans().lentBytes()).isBetween(0L, LIMIT / 2);
+      assertThat(stats.reservedBytes()).isBetween(stats.loans().lentBytes(), LIMIT);
+      assertThat(stats.usedBytes() + stats.loans().lentBytes()).isLessThanOrEqualTo(LIMIT);
+      assertThat(stats.loans().lentBytes() > 0).isEqualTo(!loans.isEmpty());
+    }
+    regions.forEach(Region::release);
+    loans.forEach(loan -> pool.lent().takeBack(loan[0], loan[1]));
+    pool.closeEmpty();
+    assertThat(pool.stats().reservedBytes()).isZero();
   }
 
   @Test
