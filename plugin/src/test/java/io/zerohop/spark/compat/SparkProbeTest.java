@@ -49,7 +49,9 @@ class SparkProbeTest {
             "rows/RowsWriter$UnsafeRowAppender",
             "rows/RowsReader$UnsafeRowRecords",
             "rows/UnsafeRows"));
-    users.put(SparkFeature.QUERIES, List.of("driver/FinishedShuffles", "compat/SparkLinks$Jobs"));
+    users.put(
+        SparkFeature.QUERIES,
+        List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));

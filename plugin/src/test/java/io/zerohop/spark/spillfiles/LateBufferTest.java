@@ -26,7 +26,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Blocks in files: damage is found whichever way their bytes are asked for. */
-class VerifiedFileBufferTest {
+class LateBufferTest {
   private static final int START = 1_000;
   private static final int BYTES = 50_000;
   private static final ShuffleBlockId ID = new ShuffleBlockId(7, 8, 0);
@@ -48,9 +48,9 @@ class VerifiedFileBufferTest {
     output = new OutputFile(new int[] {(int) sum.getValue()}, null);
   }
 
-  private VerifiedFileBuffer buffer() {
+  private LateBuffer buffer() {
     final ManagedBuffer stored = new FileSegmentManagedBuffer(CONF, file.toFile(), START, BYTES);
-    return new VerifiedFileBuffer(
+    return LateBuffer.ofFile(
         stored,
         () -> {
           checks.incrementAndGet();
@@ -91,7 +91,7 @@ class VerifiedFileBufferTest {
   @ParameterizedTest
   @EnumSource
   void whatIsIntactIsGivenAndVerifiedOnce(final Way way) throws IOException {
-    final VerifiedFileBuffer buffer = buffer();
+    final LateBuffer buffer = buffer();
     assertThat(buffer.size()).isEqualTo(BYTES);
     assertThat(checks).as("its size is no reason to read it").hasValue(0);
     assertThat(way.read(buffer)).isEqualTo(Arrays.copyOfRange(bytes, START, START + BYTES));
@@ -103,7 +103,7 @@ class VerifiedFileBufferTest {
   @EnumSource
   void aFlippedByteIsFound(final Way way) throws IOException {
     Damage.flip(file.toFile(), START + BYTES - 1);
-    final VerifiedFileBuffer buffer = buffer();
+    final LateBuffer buffer = buffer();
     for (int time = 0; time < 2; time++) {
       assertThatThrownBy(() -> way.read(buffer))
           .isInstanceOf(IOException.class)
