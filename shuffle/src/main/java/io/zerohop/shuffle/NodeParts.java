@@ -344,22 +344,15 @@ final class NodeParts {
             evictor.givenBytes(),
             evictor.movedToHost(),
             evictor.movedToFiles()),
-        new NodeStats.Outputs(
-            memory.catalog().outputs(),
-            outputs.writers().size(),
-            outputs.begunCommits(),
-            outputs.pendingCommits()),
+        new NodeStats.Outputs(outputs.begunCommits(), outputs.pendingCommits()),
         new NodeStats.Leases(
             local.lanes().openLeases()
                 + peers.openLeases()
                 + outputs.leases().size()
                 + (int) sum(RemoteNode::leases),
-            memory.reclaimer().waitingRegions(),
             counters.unready()),
         new NodeStats.Peers(
-            memory.root().lanes().connected(),
             peers.connected(),
-            peers.mappings(),
             (int) sum(RemoteNode::connected),
             (int) sum(RemoteNode::readers),
             server.refused() + sum(RemoteNode::strangers)),
@@ -369,8 +362,36 @@ final class NodeParts {
             sending == null ? 0 : sending.sendingBytes(),
             sending == null ? 0 : sending.savedBytes(),
             shared.stream().mapToLong(SharedTransfers::joined).sum(),
-            receiveBudget.waitedNanos()),
-        counters.moved());
+            receiveBudget.waitedNanos()));
+  }
+
+  /**
+   * What a node must not hold when nobody uses it; for tests.
+   *
+   * @param outputs map outputs that can be read
+   * @param writers map outputs that are being written
+   * @param regions of all pools, retired ones included
+   * @param retiredRegions regions that only wait for readers
+   * @param readingPeers peers that may read this node's memory
+   * @param mappedSegments peers' segments that are mapped, their root segments included
+   */
+  record Holdings(
+      int outputs,
+      int writers,
+      int regions,
+      int retiredRegions,
+      int readingPeers,
+      int mappedSegments) {}
+
+  Holdings holdings() {
+    final Pool gpu = memory.tiers().device();
+    return new Holdings(
+        memory.catalog().outputs(),
+        outputs.writers().size(),
+        memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
+        memory.reclaimer().waitingRegions(),
+        memory.root().lanes().connected(),
+        peers.mappings());
   }
 
   /**

@@ -381,7 +381,7 @@ final class TestExchange implements AutoCloseable {
   private static void checkIdle(final ShuffleNode idle) {
     if (idle != null) {
       final NodeStats stats = idle.stats();
-      assertThat(stats.outputs().writers()).isZero();
+      assertThat(TestNodes.writers(idle)).isZero();
       assertThat(stats.leases().open()).isZero();
       assertThat(stats.receiveBuffers().bytes()).isZero();
     }
