@@ -23,14 +23,14 @@ import java.util.List;
  * @param member empty if it is the class alone
  * @param descriptor a method's begins with a parenthesis
  */
-public record Link(String feature, String owner, String member, String descriptor) {
+public record LinkedMember(String feature, String owner, String member, String descriptor) {
   private static final String OURS = "io.zerohop.";
 
   /** Parses a line of a table. */
-  public static Link of(final String line) {
+  public static LinkedMember of(final String line) {
     final String[] parts = line.split(" ");
     final boolean isClass = parts.length == 2;
-    return new Link(parts[0], parts[1], isClass ? "" : parts[2], isClass ? "" : parts[3]);
+    return new LinkedMember(parts[0], parts[1], isClass ? "" : parts[2], isClass ? "" : parts[3]);
   }
 
   /**
@@ -38,11 +38,11 @@ public record Link(String feature, String owner, String member, String descripto
    *
    * @param beside the class beside which the resource lies
    */
-  public static List<Link> read(final Class<?> beside, final String resource) {
+  public static List<LinkedMember> read(final Class<?> beside, final String resource) {
     try (InputStream in = beside.getResourceAsStream(resource);
         BufferedReader lines =
             new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8))) {
-      return lines.lines().map(Link::of).toList();
+      return lines.lines().map(LinkedMember::of).toList();
     } catch (final IOException e) {
       throw new UncheckedIOException("Zerohop's jar lacks " + resource, e);
     }

@@ -1,10 +1,10 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -142,7 +142,7 @@ final class ChildProcess implements Side.Worker {
         said.add(line);
       }
       if (printed++ < MAX_PRINTED) {
-        log.println("worker: " + Words.plain(line));
+        log.println("worker: " + ProofWords.plain(line));
         log.flush();
       }
     }
@@ -150,7 +150,7 @@ final class ChildProcess implements Side.Worker {
 
   @Override
   public List<String> ask(final Duration limit, final String... words) {
-    return Words.said(answer(limit, List.of(words)));
+    return ProofWords.said(answer(limit, List.of(words)));
   }
 
   /** The answer, good or bad. */
@@ -158,7 +158,7 @@ final class ChildProcess implements Side.Worker {
     try {
       process
           .getOutputStream()
-          .write((Words.join(question) + "\n").getBytes(StandardCharsets.UTF_8));
+          .write((ProofWords.join(question) + "\n").getBytes(StandardCharsets.UTF_8));
       process.getOutputStream().flush();
       final String answer = answers.poll(limit.toMillis(), TimeUnit.MILLISECONDS);
       if (answer == null) {
@@ -169,7 +169,7 @@ final class ChildProcess implements Side.Worker {
       if (answer.equals(ENDED)) {
         throw new ProofException("the process has ended" + why());
       }
-      return Words.split(answer);
+      return ProofWords.split(answer);
     } catch (final IOException e) {
       throw new ProofException("the process has ended" + why(), e);
     } catch (final InterruptedException e) {

@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
@@ -13,8 +13,8 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -30,8 +30,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A process that owns memory or reads it, with UCX as executors start it. It holds no secrets,
- * because UCX does not authenticate. It does what its parent asks for line by line ({@link Words}),
- * and ends with its standard input.
+ * because UCX does not authenticate. It does what its parent asks for line by line ({@link
+ * ProofWords}), and ends with its standard input.
  *
  * <pre>
  *  open KIND GPU ADDRESS          starts UCX        -> nothing
@@ -82,7 +82,7 @@ final class GetWorker {
       final BufferedReader in =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
       for (String line = in.readLine(); line != null; line = in.readLine()) {
-        say(worker.answer(Words.split(line)));
+        say(worker.answer(ProofWords.split(line)));
       }
     } catch (final IOException e) {
       Runtime.getRuntime().halt(1);
@@ -94,7 +94,7 @@ final class GetWorker {
   static void say(final List<String> words) throws IOException {
     // Not a stream that others print to as well.
     final FileOutputStream out = new FileOutputStream(FileDescriptor.out);
-    out.write((MARK + Words.join(words) + "\n").getBytes(StandardCharsets.UTF_8));
+    out.write((MARK + ProofWords.join(words) + "\n").getBytes(StandardCharsets.UTF_8));
     out.flush();
   }
 
@@ -103,9 +103,9 @@ final class GetWorker {
       return answer(question.get(0), question.subList(1, question.size()));
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
-      return Words.failed(e);
+      return ProofWords.failed(e);
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
-      return Words.failed(e);
+      return ProofWords.failed(e);
     }
   }
 
@@ -113,14 +113,14 @@ final class GetWorker {
       throws InterruptedException {
     return switch (what) {
       case "open" -> open(words.get(0), Integer.parseInt(words.get(1)), words.get(2));
-      case "worker" -> Words.ok(HEX.formatHex(engine().address()), description);
+      case "worker" -> ProofWords.ok(HEX.formatHex(engine().address()), description);
       case "memory" -> memory(number(words, 0), number(words, 1));
       case "connect" -> connect(words.get(0));
       case "get" -> get(words);
       case "rate" -> rate(words);
       case "begin" -> begin(words);
       case "await" -> await(number(words, 0));
-      case "under-way" -> Words.ok(begun.underWay());
+      case "under-way" -> ProofWords.ok(begun.underWay());
       case "release" -> release();
       case "loopback" -> loopback();
       default -> throw new ProofException("there is no request " + what);
@@ -162,7 +162,7 @@ final class GetWorker {
             + (devices == null && !NetworkDevices.areChosen()
                 ? ", listens on all interfaces, since none has this host's address"
                 : "");
-    return Words.ok();
+    return ProofWords.ok();
   }
 
   private List<String> memory(final long bytes, final long seed) {
@@ -188,7 +188,7 @@ final class GetWorker {
       final long nanos = clock.since(begin);
       registered = known;
       memory = made;
-      return Words.ok(made.address(), HEX.formatHex(known.key()), nanos);
+      return ProofWords.ok(made.address(), HEX.formatHex(known.key()), nanos);
     } finally {
       if (memory == null) {
         made.close(); // Less may be asked for.
@@ -199,7 +199,7 @@ final class GetWorker {
   private List<String> connect(final String worker) {
     release();
     endpoint = engine().connect(HEX.parseHex(worker), lost -> {});
-    return Words.ok();
+    return ProofWords.ok();
   }
 
   private List<String> release() {
@@ -207,12 +207,12 @@ final class GetWorker {
       endpoint.close();
       endpoint = null;
     }
-    return Words.ok();
+    return ProofWords.ok();
   }
 
   private List<String> loopback() {
     LoopbackTest.run(engine());
-    return Words.ok();
+    return ProofWords.ok();
   }
 
   /** Gets to the beginning of the own memory. */
@@ -242,7 +242,7 @@ final class GetWorker {
     begun = new Begun(1, clock);
     submit(HEX.parseHex(words.get(0)), number(words, 1) + place, bytes, begun, 0);
     begun.awaitWell(number(words, 5), bytes);
-    return Words.ok(begun.nanos(), to.firstWrong(number(words, 4), place, bytes));
+    return ProofWords.ok(begun.nanos(), to.firstWrong(number(words, 4), place, bytes));
   }
 
   /** One get before, which connects and maps; then until the budget is spent, three at least. */
@@ -263,7 +263,7 @@ final class GetWorker {
     }
     final long[] sorted = Arrays.copyOf(each, rounds);
     Arrays.sort(sorted);
-    return Words.ok((long) rounds * depth, all, sorted[rounds / 2]);
+    return ProofWords.ok((long) rounds * depth, all, sorted[rounds / 2]);
   }
 
   private long together(
@@ -284,13 +284,14 @@ final class GetWorker {
     for (int i = 0; i < count; i++) {
       submit(key, number(words, 1), number(words, 2), begun, i);
     }
-    return Words.ok();
+    return ProofWords.ok();
   }
 
   private List<String> await(final long millis) throws InterruptedException {
     final long begin = clock.nanos();
     begun.await(Duration.ofMillis(millis));
-    return Words.ok(begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
+    return ProofWords.ok(
+        begun.underWay(), begun.well(), begun.ill(), begun.twice(), clock.since(begin));
   }
 
   /** Gets that were begun together, and how each has ended. Thread safe. */

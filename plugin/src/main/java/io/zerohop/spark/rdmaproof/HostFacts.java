@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;

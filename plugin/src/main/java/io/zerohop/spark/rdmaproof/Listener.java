@@ -1,9 +1,9 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Threads;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;
@@ -184,14 +184,14 @@ final class Listener implements AutoCloseable {
     try {
       return answer(own, question.get(0), question.subList(1, question.size()));
     } catch (final RuntimeException e) {
-      return Words.failed(e);
+      return ProofWords.failed(e);
     }
   }
 
   private List<String> answer(final Side.Own own, final String what, final List<String> words) {
     switch (what) {
       case FACTS:
-        return Words.ok(own.facts().words().toArray());
+        return ProofWords.ok(own.facts().words().toArray());
       case START:
         return start(own, MemoryKind.of(words.get(0)));
       case ASK:
@@ -201,19 +201,19 @@ final class Listener implements AutoCloseable {
                 patience.compareTo(limit) > 0 ? limit : patience, words.subList(2, words.size()));
       case STOP:
         worker(words).stop();
-        return Words.ok();
+        return ProofWords.ok();
       case RESUME:
         worker(words).resume();
-        return Words.ok();
+        return ProofWords.ok();
       case STATE:
-        return Words.ok(worker(words).isStopped());
+        return ProofWords.ok(worker(words).isStopped());
       case KILL:
         worker(words).kill();
-        return Words.ok();
+        return ProofWords.ok();
       case END:
         worker(words).close();
         workers.remove(words.get(0));
-        return Words.ok();
+        return ProofWords.ok();
       default:
         throw new ProofException("there is no request " + what);
     }
@@ -227,7 +227,7 @@ final class Listener implements AutoCloseable {
     final ChildProcess worker = own.start(kind);
     final String number = Integer.toString(++started);
     workers.put(number, worker);
-    return Words.ok(number);
+    return ProofWords.ok(number);
   }
 
   private ChildProcess worker(final List<String> words) {

@@ -1,8 +1,8 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -21,7 +21,7 @@ final class Proof {
   private final Trial.Extent extent;
   private final Clock clock;
   private final PrintWriter log;
-  private final List<Finding> findings = new ArrayList<>();
+  private final List<ProofLine> findings = new ArrayList<>();
 
   /**
    * @param kinds of memory that are tried
@@ -62,12 +62,12 @@ final class Proof {
       }
       note(
           job == null
-              ? Finding.of(
+              ? ProofLine.of(
                   Check.JOB, "a job of Spark's", Result.SKIPPED, "no --spark and --master given")
               : job.run());
     } catch (final Side.LostException e) {
       final String why = String.valueOf(e.getMessage());
-      note(Finding.of(Check.CONNECTION, "the hosts stay", Result.FAILED, why));
+      note(ProofLine.of(Check.CONNECTION, "the hosts stay", Result.FAILED, why));
     }
     return new ProofReport(first.name(), one, second.name(), other, kinds, findings);
   }
@@ -83,7 +83,7 @@ final class Proof {
     new Trial(owner, reader, kind, extent, adapters, clock, this::note).run();
   }
 
-  private void note(final Finding finding) {
+  private void note(final ProofLine finding) {
     findings.add(finding);
     log.println(ProofReport.line(finding));
     log.flush();
@@ -92,7 +92,7 @@ final class Proof {
   private void hosts(final HostFacts one, final HostFacts other) {
     final boolean two = one.isOtherHost(other);
     note(
-        Finding.of(
+        ProofLine.of(
             Check.HOSTS,
             "the hosts are two",
             two ? Result.PASSED : Result.FAILED,
@@ -103,7 +103,7 @@ final class Proof {
 
   private void adapter(final String host, final HostFacts facts) {
     note(
-        Finding.of(
+        ProofLine.of(
             Check.ADAPTER,
             null,
             host,
@@ -132,7 +132,7 @@ final class Proof {
     final String absence = facts.gpuAbsence();
     final boolean there = absence == null;
     note(
-        Finding.of(
+        ProofLine.of(
             Check.DRIVER,
             MemoryKind.GPU,
             host,
@@ -146,7 +146,7 @@ final class Proof {
     final boolean peermem = facts.says(HostFacts.PEERMEM);
     final boolean dmaBuf = facts.says(HostFacts.DMA_BUF);
     note(
-        Finding.of(
+        ProofLine.of(
             Check.GPUDIRECT,
             MemoryKind.GPU,
             host,

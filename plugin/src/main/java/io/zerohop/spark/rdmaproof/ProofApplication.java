@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;

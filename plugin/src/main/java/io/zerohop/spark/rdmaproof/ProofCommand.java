@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.posix.Clock;
@@ -6,8 +6,8 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.spark.doctor.ForeignCode;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.doctor.Report.ReleaseVersion;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;
@@ -307,7 +307,7 @@ public final class ProofCommand implements Callable<Integer> {
     private List<String> ask(final Duration limit, final List<String> question) {
       try {
         channel.send(question);
-        return Words.said(channel.receive(limit));
+        return ProofWords.said(channel.receive(limit));
       } catch (final IOException e) {
         throw new LostException("the other side is lost: " + e.getMessage(), e);
       }

@@ -1,6 +1,6 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
-import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
  * @param unit of the value
  * @param why why it failed or was skipped, and what would help; may say more where it passed
  */
-record Finding(
+record ProofLine(
     Check check,
     @Nullable MemoryKind memory,
     String owner,
@@ -29,13 +29,13 @@ record Finding(
   private static final int MAX_CHARACTERS = 2000;
 
   /** Texts may come from others and end up on a terminal: they are plain and short. */
-  Finding {
+  ProofLine {
     what = text(what);
     why = text(why);
   }
 
   private static String text(final String text) {
-    final String plain = Words.plain(text);
+    final String plain = ProofWords.plain(text);
     return plain.length() <= MAX_CHARACTERS ? plain : plain.substring(0, MAX_CHARACTERS) + "...";
   }
 
@@ -79,18 +79,18 @@ record Finding(
   }
 
   /** Of a check of both hosts. */
-  static Finding of(final Check check, final String what, final Result result, final String why) {
+  static ProofLine of(final Check check, final String what, final Result result, final String why) {
     return of(check, null, "", what, result, why);
   }
 
   /** Of a check that measures nothing. */
-  static Finding of(
+  static ProofLine of(
       final Check check,
       final @Nullable MemoryKind memory,
       final String owner,
       final String what,
       final Result result,
       final String why) {
-    return new Finding(check, memory, owner, what, 0, Double.NaN, "", result, why);
+    return new ProofLine(check, memory, owner, what, 0, Double.NaN, "", result, why);
   }
 }

@@ -1,10 +1,10 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.spark.doctor.Json;
 import io.zerohop.spark.doctor.Report;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
-import io.zerohop.spark.proof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
@@ -29,7 +29,7 @@ record ProofReport(
     String secondName,
     HostFacts second,
     Set<MemoryKind> kinds,
-    List<Finding> findings) {
+    List<ProofLine> findings) {
   /** Raised when a field changes its meaning. */
   static final int FORMAT = 1;
 
@@ -69,7 +69,7 @@ record ProofReport(
     missing.addAll(failures(Check.ADAPTER));
     final boolean excused = !missing.isEmpty();
     missing.addAll(failures(Check.CONNECTION));
-    for (final Finding each : findings) {
+    for (final ProofLine each : findings) {
       if (each.memory() == kind && each.result() != Result.PASSED) {
         final boolean follows =
             excused && (each.check() == Check.ONE_SIDED || each.check() == Check.GPUDIRECT);
@@ -99,7 +99,7 @@ record ProofReport(
         .toList();
   }
 
-  private static String reason(final Finding finding) {
+  private static String reason(final ProofLine finding) {
     final String what =
         switch (finding.check()) {
           case ADAPTER -> "no RDMA adapter at host " + finding.owner();
@@ -123,7 +123,7 @@ record ProofReport(
         reasons.addAll(one.why());
       }
     }
-    for (final Finding each : findings) {
+    for (final ProofLine each : findings) {
       if (each.check() == Check.JOB && each.result() == Result.FAILED) {
         final boolean right = each.value() > 0;
         final Verdict job = right ? Verdict.NOT_PROVEN : Verdict.FAILED;
@@ -149,7 +149,7 @@ record ProofReport(
   }
 
   /** A line for people. */
-  static String line(final Finding finding) {
+  static String line(final ProofLine finding) {
     final String value =
         Double.isNaN(finding.value())
             ? ""
@@ -211,7 +211,7 @@ record ProofReport(
     json.end();
   }
 
-  private static void write(final Json json, final Finding finding) {
+  private static void write(final Json json, final ProofLine finding) {
     json.object().name("check").value(finding.check().key());
     if (finding.memory() != null) {
       json.name("memory").value(finding.memory().key());

@@ -1,22 +1,22 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
 /** Requests and responses: words in one line, separated by tabs. An answer begins with its kind. */
-final class Words {
+final class ProofWords {
   static final String OK = "ok";
   static final String FAILED = "failed";
 
   private static final String SEPARATOR = "\t";
 
-  private Words() {}
+  private ProofWords() {}
 
   /** One line; what would end it, or a word in it, becomes a space. */
   static String join(final List<String> words) {
-    return String.join(SEPARATOR, words.stream().map(Words::plain).toList());
+    return String.join(SEPARATOR, words.stream().map(ProofWords::plain).toList());
   }
 
   /**
@@ -29,7 +29,7 @@ final class Words {
 
   /** The words of a line, made plain regardless of the sender. */
   static List<String> split(final String line) {
-    return Arrays.stream(line.split(SEPARATOR, -1)).map(Words::plain).toList();
+    return Arrays.stream(line.split(SEPARATOR, -1)).map(ProofWords::plain).toList();
   }
 
   /** A good answer. */

@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
@@ -179,7 +179,7 @@ final class ProvenChannel implements AutoCloseable {
 
   /** Sends a message, whose words have neither tabs nor line ends. */
   void send(final List<String> words) throws IOException {
-    final byte[] plain = Words.join(words).getBytes(StandardCharsets.UTF_8);
+    final byte[] plain = ProofWords.join(words).getBytes(StandardCharsets.UTF_8);
     final byte[] message = cipher(Cipher.ENCRYPT_MODE, sending, sent++, plain);
     if (message.length > MAX_BYTES) {
       throw new IOException("a message of " + message.length + " bytes is too long");
@@ -199,7 +199,7 @@ final class ProvenChannel implements AutoCloseable {
       throw new IOException("a message of " + bytes + " bytes was announced");
     }
     final byte[] plain = cipher(Cipher.DECRYPT_MODE, receiving, received++, read(bytes, deadline));
-    return Words.split(new String(plain, StandardCharsets.UTF_8));
+    return ProofWords.split(new String(plain, StandardCharsets.UTF_8));
   }
 
   private static byte[] cipher(

@@ -1,7 +1,7 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import java.io.PrintWriter;
 import java.time.Duration;
 import java.util.List;

@@ -1,10 +1,10 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
@@ -54,7 +54,7 @@ record SparkJob(
   }
 
   /** Runs it. */
-  Finding run() {
+  ProofLine run() {
     final ProcessBuilder builder =
         new ProcessBuilder(command()).redirectError(ProcessBuilder.Redirect.INHERIT);
     builder.environment().putIfAbsent("SPARK_HOME", home.toString());
@@ -101,10 +101,10 @@ record SparkJob(
   /**
    * Judges a job by its line: whether rows are right, in what they came, and bytes by each path.
    */
-  static Finding judge(final int exit, final List<String> lines) {
+  static ProofLine judge(final int exit, final List<String> lines) {
     final List<String> said;
     synchronized (lines) {
-      said = lines.isEmpty() ? List.of() : Words.split(lines.get(lines.size() - 1));
+      said = lines.isEmpty() ? List.of() : ProofWords.split(lines.get(lines.size() - 1));
     }
     if (exit != 0 || said.size() < 3) {
       return failed("spark-submit has ended with exit status " + exit + "; see above");
@@ -121,7 +121,7 @@ record SparkJob(
             .filter(it -> it.startsWith("sent ") || it.startsWith("staged "))
             .anyMatch(it -> !it.endsWith(" 0"));
     final String why = said.get(1) + "; bytes by path: " + bytes;
-    return new Finding(
+    return new ProofLine(
         Check.JOB,
         null,
         "",
@@ -133,7 +133,7 @@ record SparkJob(
         (right ? "" : "rows are wrong; ") + why);
   }
 
-  private static Finding failed(final String why) {
-    return new Finding(Check.JOB, null, "", WHAT, 0, 0, "right rows", Result.FAILED, why);
+  private static ProofLine failed(final String why) {
+    return new ProofLine(Check.JOB, null, "", WHAT, 0, 0, "right rows", Result.FAILED, why);
   }
 }

@@ -1,10 +1,10 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
@@ -52,7 +52,7 @@ final class Trial {
   private final Extent extent;
   private final boolean adapters;
   private final Clock clock;
-  private final Consumer<Finding> findings;
+  private final Consumer<ProofLine> findings;
 
   // From the start on.
   private Side.@Nullable Worker reading;
@@ -80,7 +80,7 @@ final class Trial {
 
   /** A step, which finds something or fails. */
   private interface Step {
-    Finding run();
+    ProofLine run();
   }
 
   /**
@@ -96,7 +96,7 @@ final class Trial {
       final Extent extent,
       final boolean adapters,
       final Clock clock,
-      final Consumer<Finding> findings) {
+      final Consumer<ProofLine> findings) {
     this.owner = owner;
     this.reader = reader;
     this.kind = kind;
@@ -153,7 +153,7 @@ final class Trial {
   }
 
   private boolean step(final Check check, final String what, final Step step) {
-    Finding finding;
+    ProofLine finding;
     try {
       finding = step.run();
     } catch (final Side.LostException e) {
@@ -175,7 +175,7 @@ final class Trial {
         finding(check, what, 0, Double.NaN, "", Result.SKIPPED, "what it needs has failed"));
   }
 
-  private Finding finding(
+  private ProofLine finding(
       final Check check,
       final String what,
       final long each,
@@ -183,10 +183,10 @@ final class Trial {
       final String unit,
       final Result result,
       final String why) {
-    return new Finding(check, kind, owner.name(), what, each, value, unit, result, why);
+    return new ProofLine(check, kind, owner.name(), what, each, value, unit, result, why);
   }
 
-  private Finding start() {
+  private ProofLine start() {
     reading = reader.start(kind);
     owning = owner.start(kind);
     return finding(
@@ -200,7 +200,7 @@ final class Trial {
   }
 
   /** As much as both can have: half of it as often as it is refused. */
-  private Finding register() {
+  private ProofLine register() {
     String refusal = "";
     for (bytes = extent.bytes(); ; bytes /= 2) {
       try {
@@ -276,7 +276,7 @@ final class Trial {
     }
   }
 
-  private Finding contents() {
+  private ProofLine contents() {
     int count = 0;
     for (final long size : sizes()) {
       for (final long place : PLACES) {
@@ -301,7 +301,7 @@ final class Trial {
     return LongStream.of(SIZES).filter(size -> size <= bytes).toArray();
   }
 
-  private Finding oneSided() {
+  private ProofLine oneSided() {
     final String what = "gets that end with the right bytes while the owner is stopped";
     int ended = 0;
     String why = "";
@@ -360,7 +360,7 @@ final class Trial {
   }
 
   /** Each round with an owner of its own; the reader is the same, and has to go on. */
-  private Finding killed() {
+  private ProofLine killed() {
     int struck = 0;
     double worst = 0;
     for (int round = 0; round < extent.kills(); round++) {

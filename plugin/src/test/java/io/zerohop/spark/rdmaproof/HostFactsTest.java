@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -71,7 +71,9 @@ class HostFactsTest {
   void theOtherSideReadsTheSame() {
     final HostFacts facts = HostFacts.read(0);
     final HostFacts read =
-        HostFacts.parse(Words.said(Words.split(Words.join(Words.ok(facts.words().toArray())))));
+        HostFacts.parse(
+            ProofWords.said(
+                ProofWords.split(ProofWords.join(ProofWords.ok(facts.words().toArray())))));
     assertThat(read).isEqualTo(facts);
     assertThat(read.isOtherHost(facts)).isFalse();
     assertThat(read.isOtherHost(new HostFacts(Map.of(HostFacts.BOOT, "another")))).isTrue();

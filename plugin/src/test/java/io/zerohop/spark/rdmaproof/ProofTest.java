@@ -1,14 +1,14 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.device.TestClock;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.ProofReport.Verdict;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
+import io.zerohop.spark.rdmaproof.ProofReport.Verdict;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -40,7 +40,7 @@ class ProofTest {
     return new Proof(first, second, kinds, EXTENT, TestClock.running(), log).run(null);
   }
 
-  private static List<Finding> of(final ProofReport report, final Check check) {
+  private static List<ProofLine> of(final ProofReport report, final Check check) {
     return report.findings().stream().filter(it -> it.check() == check).toList();
   }
 
@@ -208,8 +208,10 @@ class ProofTest {
   @Test
   void whatOthersSayIsPlainAndShort() {
     final String words = "ok\tred \u009b31m\u202e \u2028 \u007f\u0007\n";
-    assertThat(Words.split(words)).hasSize(2).noneMatch(it -> it.matches(".*[^\\x20-\\x7e].*"));
-    final Finding finding = Finding.of(Check.UCX, words, Result.FAILED, "x".repeat(1 << 20));
+    assertThat(ProofWords.split(words))
+        .hasSize(2)
+        .noneMatch(it -> it.matches(".*[^\\x20-\\x7e].*"));
+    final ProofLine finding = ProofLine.of(Check.UCX, words, Result.FAILED, "x".repeat(1 << 20));
     assertThat(finding.what()).doesNotContainPattern("[^\\x20-\\x7e]");
     assertThat(finding.why()).hasSizeLessThan(3000);
   }
@@ -300,13 +302,13 @@ class ProofTest {
   @Test
   void aJobSaysByWhatItsBytesCame() {
     final List<String> words = List.of("right", "rows", "local 5", "ucx 7", "sent 0", "staged 0");
-    assertThat(SparkJob.judge(0, List.of(Words.join(words))))
+    assertThat(SparkJob.judge(0, List.of(ProofWords.join(words))))
         .satisfies(it -> assertThat(it.result()).isEqualTo(Result.PASSED))
         .satisfies(it -> assertThat(it.value()).isEqualTo(7));
     for (final String line : List.of("right\trows\tucx 7\tsent 1", "right\trows\tucx 0")) {
       assertThat(SparkJob.judge(0, List.of(line)).result()).as(line).isEqualTo(Result.FAILED);
     }
-    final Finding wrong = SparkJob.judge(0, List.of("wrong\trows\tucx 7"));
+    final ProofLine wrong = SparkJob.judge(0, List.of("wrong\trows\tucx 7"));
     assertThat(wrong.value()).isZero();
     assertThat(wrong.why()).contains("rows are wrong");
     assertThat(SparkJob.judge(1, List.of()).why()).contains("exit status 1");

@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;

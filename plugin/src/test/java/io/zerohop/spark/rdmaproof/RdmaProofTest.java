@@ -1,4 +1,4 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
@@ -10,11 +10,11 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.doctor.Machine;
-import io.zerohop.spark.proof.Finding.Check;
-import io.zerohop.spark.proof.Finding.Result;
-import io.zerohop.spark.proof.Proof.MemoryKind;
-import io.zerohop.spark.proof.Proof.ProofException;
-import io.zerohop.spark.proof.ProofCommand.OtherSide;
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofCommand.OtherSide;
+import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -93,7 +93,7 @@ class RdmaProofTest {
   void gets() throws Exception {
     assumeLibucx();
     final long before = children();
-    final List<Finding> findings = new ArrayList<>();
+    final List<ProofLine> findings = new ArrayList<>();
     try (ProvenChannel channel = connect()) {
       final String own = channel.localAddress().getAddress().getHostAddress();
       final Side there = new OtherSide(channel, "A");
@@ -105,10 +105,10 @@ class RdmaProofTest {
     }
     assertThat(findings)
         .filteredOn(it -> it.result() != Result.PASSED)
-        .extracting(Finding::check)
+        .extracting(ProofLine::check)
         .isEqualTo(RdmaDevices.any() ? List.of() : List.of(Check.ONE_SIDED));
     assertThat(findings)
-        .extracting(Finding::check)
+        .extracting(ProofLine::check)
         .contains(Check.REGISTER, Check.CONTENTS, Check.RATE, Check.KILLED);
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
     assertThat(children()).as("processes that are left").isEqualTo(before);
@@ -125,7 +125,7 @@ class RdmaProofTest {
       try (ProvenChannel channel =
           ProvenChannel.connect(listener.address(), SECRET, Duration.ofSeconds(8))) {
         channel.send(List.of(Listener.FACTS));
-        assertThat(channel.receive(LIMIT)).startsWith(Words.OK);
+        assertThat(channel.receive(LIMIT)).startsWith(ProofWords.OK);
       }
       assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
       for (final Socket each : silent) {
@@ -145,7 +145,7 @@ class RdmaProofTest {
       for (final List<String> question :
           List.of(List.of(Listener.START), List.of(Listener.START, "\u009b2J"), List.of(""))) {
         channel.send(question);
-        assertThat(channel.receive(LIMIT)).startsWith(Words.FAILED);
+        assertThat(channel.receive(LIMIT)).startsWith(ProofWords.FAILED);
       }
     }
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
@@ -222,9 +222,10 @@ class RdmaProofTest {
             .hasMessageContaining("cuda");
         channel.send(List.of("open", "/etc/passwd"));
         assertThat(channel.receive(LIMIT))
-            .containsExactly(Words.FAILED, "there is no request open");
+            .containsExactly(ProofWords.FAILED, "there is no request open");
         channel.send(List.of(Listener.KILL, "1"));
-        assertThat(channel.receive(LIMIT)).containsExactly(Words.FAILED, "there is no process 1");
+        assertThat(channel.receive(LIMIT))
+            .containsExactly(ProofWords.FAILED, "there is no process 1");
       }
     }
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();

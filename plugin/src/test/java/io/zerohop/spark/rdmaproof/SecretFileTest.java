@@ -1,10 +1,10 @@
-package io.zerohop.spark.proof;
+package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.spark.doctor.ForeignCode;
-import io.zerohop.spark.proof.ProofCommand.SecretFile;
+import io.zerohop.spark.rdmaproof.ProofCommand.SecretFile;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;

@@ -14,10 +14,10 @@ import org.jspecify.annotations.Nullable;
  * The bodies of words. A request or a farewell begins with the sender: two bytes of length and the
  * executor's id. Each body ends with the CRC32C of the rest.
  */
-final class Words {
+final class WordBodies {
   private static final int SUM_BYTES = 4;
 
-  private Words() {}
+  private WordBodies() {}
 
   /** A body that names no sender. */
   static ByteBuffer body(final ByteBuffer words) {
