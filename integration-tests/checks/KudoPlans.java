@@ -110,7 +110,7 @@ public final class KudoPlans {
   private static Object partitioner(final Object partitioning, final Object attributes) throws ReflectiveOperationException {
     final ClassLoader loader = partitioning.getClass().getClassLoader();
     final Class<?> sorter = Class.forName("com.nvidia.spark.rapids.GpuSorter", true, loader);
-    final Class<?> ours = Class.forName("com.nvidia.spark.rapids.ZerohopRangePartitioner", true, loader);
+    final Class<?> ours = Class.forName("com.nvidia.spark.rapids.ZerohopRangePartitioning$Partitioner", true, loader);
     final Class<?> seq = Class.forName("scala.collection.immutable.Seq");
     final Object ordering = partitioning.getClass().getMethod("expressions").invoke(partitioning);
     final Object noMetrics = Class.forName("scala.collection.immutable.Map$").getField("MODULE$").get(null);
@@ -123,7 +123,7 @@ public final class KudoPlans {
 
   /** A range partitioner's sorter equals itself only. */
   private static boolean isSame(final Object one, final Object other) {
-    return one.equals(other) || one.getClass().getSimpleName().equals("ZerohopRangePartitioner");
+    return one.equals(other) || one.getClass().getSimpleName().equals("Partitioner");
   }
 
   private static boolean uses(final Object partitioning, final String what) throws ReflectiveOperationException {

@@ -2,7 +2,7 @@ package io.zerohop.spark;
 
 import io.zerohop.spark.doctor.DoctorCommand;
 import io.zerohop.spark.doctor.Report.ReleaseVersion;
-import io.zerohop.spark.proof.ProofCommand;
+import io.zerohop.spark.rdmaproof.ProofCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 

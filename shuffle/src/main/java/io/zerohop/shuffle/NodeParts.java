@@ -2,6 +2,7 @@ package io.zerohop.shuffle;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Topology;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
@@ -58,6 +59,28 @@ import org.slf4j.LoggerFactory;
  * #free}: one call at a time.
  */
 final class NodeParts {
+  /** The steps of a node's life. */
+  enum State {
+    /** Neighbours may map what it holds. */
+    SERVING,
+
+    /** Its server has failed: no byte may change any more, since peers take it for dead. */
+    FROZEN,
+
+    /** It serves nobody, and its memory is still mapped. */
+    STOPPED,
+
+    /** Nothing of it is left. */
+    FREED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(
+                SERVING, Set.of(FROZEN, STOPPED),
+                FROZEN, Set.of(STOPPED),
+                STOPPED, Set.of(FREED)));
+  }
+
   private static final Logger LOG = LoggerFactory.getLogger(NodeParts.class);
   private static final int EXECUTOR_NAME_CHARS = 16;
   private static final int APP_NAME_CHARS = 64;
@@ -105,11 +128,8 @@ final class NodeParts {
   final OwnOutputs outputs;
   final Evictor evictor;
 
-  /** Whether the socket may be missing: the node ends, or its server failed. */
-  private volatile boolean notServing;
-
-  private boolean stopped;
-  private boolean freed;
+  /** Changed under the lock. */
+  private volatile State state = State.SERVING;
 
   private NodeParts(
       final ShuffleNode.Setup setup, final Devices devices, final SocketFolder folder) {
@@ -208,7 +228,7 @@ final class NodeParts {
       done = true;
     } finally {
       if (!done) {
-        notServing = true;
+        become(State.STOPPED);
         begun.forEach(NodeParts::undo); // The last one first: threads, and then what they use.
       }
     }
@@ -261,7 +281,7 @@ final class NodeParts {
     }
     final MapOutputWriter.Parts parts =
         new MapOutputWriter.Parts(conf, devices, memory.tiers(), memory.catalog(), completions);
-    return new OwnOutputs(parts, accessTimes, () -> notServing);
+    return new OwnOutputs(parts, accessTimes, this::isFrozen);
   }
 
   /** A failure here must hide neither the others nor why the node could not start. */
@@ -319,7 +339,11 @@ final class NodeParts {
 
   /** Whether no byte may change any more: the node ends, or its server failed. */
   boolean isFrozen() {
-    return notServing;
+    return state != State.SERVING;
+  }
+
+  private synchronized void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, "executor " + executorId);
   }
 
   /** What the node holds now. */
@@ -334,22 +358,15 @@ final class NodeParts {
             evictor.givenBytes(),
             evictor.movedToHost(),
             evictor.movedToFiles()),
-        new NodeStats.Outputs(
-            memory.catalog().outputs(),
-            outputs.writers().size(),
-            outputs.begunCommits(),
-            outputs.pendingCommits()),
+        new NodeStats.Outputs(outputs.begunCommits(), outputs.pendingCommits()),
         new NodeStats.Leases(
             local.lanes().openLeases()
                 + peers.openLeases()
                 + outputs.leases().size()
                 + (int) sum(RemoteNode::leases),
-            memory.reclaimer().waitingRegions(),
             counters.unready()),
         new NodeStats.Peers(
-            memory.root().lanes().connected(),
             peers.connected(),
-            peers.mappings(),
             (int) sum(RemoteNode::connected),
             (int) sum(RemoteNode::readers),
             server.refused() + sum(RemoteNode::strangers)),
@@ -359,8 +376,36 @@ final class NodeParts {
             sending == null ? 0 : sending.sendingBytes(),
             sending == null ? 0 : sending.savedBytes(),
             shared.stream().mapToLong(SharedTransfers::joined).sum(),
-            receiveBudget.waitedNanos()),
-        counters.moved());
+            receiveBudget.waitedNanos()));
+  }
+
+  /**
+   * What a node must not hold when nobody uses it; for tests.
+   *
+   * @param outputs map outputs that can be read
+   * @param writers map outputs that are being written
+   * @param regions of all pools, retired ones included
+   * @param retiredRegions regions that only wait for readers
+   * @param readingPeers peers that may read this node's memory
+   * @param mappedSegments peers' segments that are mapped, their root segments included
+   */
+  record Holdings(
+      int outputs,
+      int writers,
+      int regions,
+      int retiredRegions,
+      int readingPeers,
+      int mappedSegments) {}
+
+  Holdings holdings() {
+    final Pool gpu = memory.tiers().device();
+    return new Holdings(
+        memory.catalog().outputs(),
+        outputs.writers().size(),
+        memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
+        memory.reclaimer().waitingRegions(),
+        memory.root().lanes().connected(),
+        peers.mappings());
   }
 
   /**
@@ -368,7 +413,11 @@ final class NodeParts {
    * dead and trust what they have mapped; so nothing of it may change, as if the node were dead.
    */
   void serverFailed(final Throwable cause) {
-    notServing = true;
+    synchronized (this) {
+      if (state == State.SERVING) {
+        become(State.FROZEN);
+      }
+    }
     memory.freezeForFiles();
     ShuffleCode.NODE_NOT_SERVING
         .says(
@@ -399,24 +448,23 @@ final class NodeParts {
     }
     peers.sweep();
     ways.forEach(RemoteNode::maintain);
-    // In this order: who removes the socket in good order has set the flag before.
-    if (socketWatch.isGone() && !notServing) {
+    // In this order: who removes the socket in good order has changed the state before.
+    if (socketWatch.isGone() && !isFrozen()) {
       socketWatch.report();
     }
   }
 
   /** Stops serving and disconnects; nothing is freed yet. Idempotent. */
   void stop() {
-    if (stopped) {
+    if (state == State.STOPPED || state == State.FREED) {
       return;
     }
-    stopped = true;
+    become(State.STOPPED);
     evictor.stop();
     outputs.close();
     // Before anything ends no byte may change any more: peers may go on reading what they have
     // mapped.
     memory.freeze();
-    notServing = true;
     local.close();
     server.close();
     maintenance.close();
@@ -433,17 +481,17 @@ final class NodeParts {
   }
 
   /**
-   * Frees everything. Idempotent.
+   * Frees everything, once it was stopped. Idempotent.
    *
    * @throws IllegalStateException if something of it is still in use; nothing is freed then
    */
   void free() {
-    if (freed) {
+    if (state == State.FREED) {
       return;
     }
     checkThreadsEnded();
     checkUnused();
-    freed = true;
+    become(State.FREED);
     try {
       memory.close();
     } finally {

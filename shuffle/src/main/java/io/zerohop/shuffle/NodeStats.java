@@ -1,16 +1,12 @@
 package io.zerohop.shuffle;
 
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
-import java.util.Map;
-import java.util.Objects;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The resources that a {@link ShuffleNode} holds at one moment, which show leaks.
+ * The resources that a {@link ShuffleNode} holds at one moment.
  *
  * @param host the pool in host memory
  * @param device the pool in GPU memory, if there is one
@@ -19,7 +15,6 @@ import org.jspecify.annotations.Nullable;
  * @param leases who is reading, and what waits for it
  * @param peers executors of the same node, and connections
  * @param receiveBuffers memory for blocks that are moved here
- * @param moved blocks handed out to readers in this process, by each path
  */
 public record NodeStats(
     PoolStats host,
@@ -28,8 +23,7 @@ public record NodeStats(
     Outputs outputs,
     Leases leases,
     Peers peers,
-    ReceiveBuffers receiveBuffers,
-    Map<Path, MovedBlocks> moved) {
+    ReceiveBuffers receiveBuffers) {
 
   /**
    * Bytes that did not go to a pool, or left one, since the start.
@@ -45,37 +39,31 @@ public record NodeStats(
   /**
    * Own map outputs.
    *
-   * @param published those that can be read
-   * @param writers those that are being written
    * @param asyncCommits those, since the start, that were published before their copies had ended
    * @param pendingCommits those of them whose copies are under way now
    */
-  public record Outputs(int published, int writers, long asyncCommits, int pendingCommits) {}
+  public record Outputs(long asyncCommits, int pendingCommits) {}
 
   /**
-   * Current readers, and memory that waits for them.
+   * Current readers.
    *
    * @param open leases that readers in this process hold, on own and on peers' memory, and that
    *     readers on other nodes hold on its own
-   * @param retiredRegions regions that only wait for readers
    * @param unreadyOutputs map outputs, since the start, that readers here found before their bytes
    *     were there
    */
-  public record Leases(int open, int retiredRegions, long unreadyOutputs) {}
+  public record Leases(int open, long unreadyOutputs) {}
 
   /**
    * Other executors, and connections.
    *
-   * @param connected peers that may read this node's memory now
    * @param readable peers whose memory this node may read now
-   * @param mappedSegments peers' segments that are mapped now, their root segments included
    * @param owners executors of other nodes that are connected, to be read by UCX or to send
    * @param readers executors of other nodes that are connected, and read this one
    * @param strangers connections, since the start, that were refused or ended before they had
    *     proved to belong to this application
    */
-  public record Peers(
-      int connected, int readable, int mappedSegments, int owners, int readers, long strangers) {}
+  public record Peers(int readable, int owners, int readers, long strangers) {}
 
   /**
    * Memory for blocks that are moved here.
@@ -117,17 +105,7 @@ public record NodeStats(
     return (int) sum(PoolStats::segments);
   }
 
-  /** Regions of all pools, retired ones included. */
-  public int regions() {
-    return (int) sum(PoolStats::regions);
-  }
-
   private long sum(final ToLongFunction<PoolStats> figure) {
     return figure.applyAsLong(host) + (device == null ? 0 : figure.applyAsLong(device));
-  }
-
-  /** Returns the blocks and bytes of one path. */
-  public MovedBlocks moved(final Path path) {
-    return Objects.requireNonNull(moved.get(path), "a path that is not counted");
   }
 }

@@ -95,7 +95,7 @@ class BlockDeviceTest {
             .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
       }
       staging.assertAllReleased();
-      assertThat(owner.stats().peers().connected()).isEqualTo(1);
+      assertThat(owner.parts.holdings().readingPeers()).isEqualTo(1);
       ownersDevice.refuseExports(false);
       TestNodes.eventually(
           "it is asked for again",

@@ -123,7 +123,7 @@ class DeviceReadTest {
     final long headers = reader.counters().bytes(Link.PEER_HOST); // Of blocks without a payload.
     assertThat(headers).isLessThan(100);
     assertThat(reader.counters().bytes(Link.PEER_NVLINK))
-        .isEqualTo(reader.stats().moved(Path.PEER).bytes() - headers);
+        .isEqualTo(reader.counters().moved(Path.PEER).bytes() - headers);
     assertThat(reader.stats().receiveBuffers().bytes()).isZero();
   }
 
@@ -269,7 +269,7 @@ class DeviceReadTest {
     final BlockSource source = readersBlocks.write(reader, "reader", 8, 2);
     made.readAll(owner, source, 2, block -> assertThat(onDevice(block)).isZero());
     assertThat(owner.counters().bytes(Link.PEER_HOST))
-        .isEqualTo(owner.stats().moved(Path.PEER).bytes())
+        .isEqualTo(owner.counters().moved(Path.PEER).bytes())
         .isPositive();
     readersBlocks.readAll(reader, source, 2, block -> assertThat(onDevice(block)).isZero());
     assertThat(reader.stats().evictions().overflowedBytes()).isZero();

@@ -80,7 +80,7 @@ class RelayedReadTest {
         }
       }
       assertThat(paths).hasSize(PARTITIONS).containsOnly(Path.STAGED);
-      assertThat(owner.stats().peers().connected()).isZero();
+      assertThat(owner.parts.holdings().readingPeers()).isZero();
       assertThat(owner.stats().peers().strangers()).isPositive();
       relay.kill();
     }

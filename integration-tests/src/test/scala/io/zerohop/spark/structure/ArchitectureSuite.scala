@@ -180,7 +180,7 @@ class ArchitectureSuite extends AnyFunSuite {
   private def unwatched(commands: Set[String]): ArchRule =
     noClasses
       .that()
-      .resideOutsideOfPackages(Watching :+ "io.zerohop.spark.proof..": _*)
+      .resideOutsideOfPackages(Watching :+ "io.zerohop.spark.rdmaproof..": _*)
       .and(allBut(commands))
       .should()
       .dependOnClassesThat()

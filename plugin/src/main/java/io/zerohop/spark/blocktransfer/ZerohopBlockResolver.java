@@ -6,8 +6,8 @@ import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.spillfiles.LateBuffer;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
-import io.zerohop.spark.spillfiles.VerifiedFileBuffer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.lang.invoke.MethodHandle;
@@ -95,13 +95,13 @@ public final class ZerohopBlockResolver
   private ManagedBuffer inFile(final ShuffleBlockId id, final Option<String[]> dirs) {
     final ManagedBuffer stored =
         index.getBlockData(id, files.dirs(id.shuffleId(), id.mapId(), dirs));
-    return new VerifiedFileBuffer(stored, () -> files.verify(id, stored));
+    return LateBuffer.ofFile(stored, () -> files.verify(id, stored));
   }
 
   /** Several of them in a row. */
   private ManagedBuffer inFile(final ShuffleBlockBatchId id, final Option<String[]> dirs) {
     final Option<String[]> where = files.dirs(id.shuffleId(), id.mapId(), dirs);
-    return new VerifiedFileBuffer(
+    return LateBuffer.ofFile(
         index.getBlockData(id, where),
         () -> files.verify(id, single -> index.getBlockData(single, where)));
   }

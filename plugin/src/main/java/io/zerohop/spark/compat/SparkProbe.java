@@ -19,7 +19,7 @@ public final class SparkProbe {
   private static final SparkProbe HERE = new SparkProbe(SparkProbe.class.getClassLoader());
 
   private final ClassLoader loader;
-  private final List<Link> links = Link.read(SparkProbe.class, LINKS);
+  private final List<LinkedMember> links = LinkedMember.read(SparkProbe.class, LINKS);
 
   /** A sentence on what is missing first of a feature; empty if it has all. */
   private final Map<SparkFeature, String> missing = new ConcurrentHashMap<>();
@@ -45,7 +45,7 @@ public final class SparkProbe {
   }
 
   private String look(final SparkFeature feature) {
-    for (final Link link : links) {
+    for (final LinkedMember link : links) {
       if (link.feature().equals(feature.name()) && !link.isIn(loader)) {
         return "it lacks " + link;
       }

@@ -1,20 +1,33 @@
 package io.zerohop.spark.rapids;
 
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.read.TableGather;
+import io.zerohop.spark.rapids.read.TableGather.DeviceGather;
+import io.zerohop.spark.rapids.read.TableGather.HostGather;
 import io.zerohop.spark.rapids.write.TableSink;
+import io.zerohop.spark.rapids.write.TableSink.DeviceSink;
+import io.zerohop.spark.rapids.write.TableSink.HostSink;
+import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.spillfiles.OverflowingOutput;
+import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * An executor's store of RAPIDS' tables: where it keeps its own, and how it reads those of others.
  * All executors of an application store the same bytes, so each can read what any other has
  * written. Thread safe.
  */
-public sealed interface TableStore permits DeviceTableStore, HostTableStore {
+public sealed interface TableStore {
 
   /**
    * Begins the output of one map task, for the caller to close.
@@ -38,4 +51,85 @@ public sealed interface TableStore permits DeviceTableStore, HostTableStore {
 
   /** What brings the tables that one reader has fetched into memory of RAPIDS. */
   TableGather newGather();
+
+  /**
+   * Stores tables in GPU memory, where readers read them. Immutable.
+   *
+   * @param node which has a GPU
+   * @param files take what finds no room
+   * @param limit of one batch of copies
+   */
+  record DeviceTableStore(ShuffleNode node, MapOutputFiles files, Duration limit)
+      implements TableStore {
+
+    @Override
+    public TableSink newSink(
+        final int shuffleId,
+        final long mapId,
+        final int partitions,
+        final boolean rowChecksum,
+        final long attempt) {
+      final OverflowingOutput output =
+          new OverflowingOutput(
+              shuffleId, mapId, partitions, node.newMapOutput(shuffleId, mapId, partitions), files);
+      return new DeviceSink(node, output, partitions, rowChecksum, attempt, limit);
+    }
+
+    @Override
+    public BlockFetcher fetch(
+        final List<BlockSource> sources,
+        final FallbackTransport staged,
+        final FetchListener listener,
+        final BooleanSupplier cancelled) {
+      return node.fetch(sources, staged, listener, ReadSide.DEVICE, cancelled);
+    }
+
+    @Override
+    public TableGather newGather() {
+      return new DeviceGather(node, limit);
+    }
+  }
+
+  /**
+   * Stores tables in host memory, for an executor that cannot hold blocks in GPU memory although
+   * the plan requires it. They lie in shared host memory, or in files without it, and cudf copies
+   * them to the GPU. Slower, and the same rows. Immutable.
+   *
+   * @param node without a GPU; absent if this executor has no shared memory
+   * @param files take what has no room there
+   * @param staged how blocks come without shared memory
+   */
+  record HostTableStore(@Nullable ShuffleNode node, MapOutputFiles files, StagedReads staged)
+      implements TableStore {
+
+    @Override
+    public TableSink newSink(
+        final int shuffleId,
+        final long mapId,
+        final int partitions,
+        final boolean rowChecksum,
+        final long attempt) {
+      final MapOutputWriter memory =
+          node == null ? null : node.newMapOutput(shuffleId, mapId, partitions);
+      return new HostSink(
+          new OverflowingOutput(shuffleId, mapId, partitions, memory, files),
+          rowChecksum ? RowHash.unknown(attempt) : 0);
+    }
+
+    @Override
+    public BlockFetcher fetch(
+        final List<BlockSource> sources,
+        final FallbackTransport transport,
+        final FetchListener listener,
+        final BooleanSupplier cancelled) {
+      return node == null
+          ? staged.fetch(sources, transport, listener, cancelled)
+          : node.fetch(sources, transport, listener, cancelled);
+    }
+
+    @Override
+    public TableGather newGather() {
+      return new HostGather();
+    }
+  }
 }

@@ -74,7 +74,7 @@ final class MapOutputBuffer implements AutoCloseable {
 
   /** Packs the arena into memory; false when that has no room. */
   private boolean pack() {
-    final boolean packed = output.pack(memory -> memory.append(arena));
+    final boolean packed = output.pack(arena);
     if (packed) {
       arena.reset();
     }

@@ -14,6 +14,22 @@ import org.jspecify.annotations.Nullable;
  */
 public abstract class LateBuffer extends ManagedBuffer {
 
+  /**
+   * Blocks of a file, verified before their bytes are sent. Each is verified alone, so a damaged
+   * one fails alone, under its own name.
+   *
+   * @param check is made once, at the first request
+   */
+  public static LateBuffer ofFile(final ManagedBuffer stored, final Check check) {
+    return new VerifiedFileBuffer(stored, check);
+  }
+
+  /** Fails if the bytes are not what was written. */
+  @FunctionalInterface
+  public interface Check {
+    void verify() throws IOException;
+  }
+
   /** Prepares the bytes, at the first call, and returns the buffer that has them. Thread safe. */
   protected abstract ManagedBuffer bytes() throws IOException;
 
@@ -68,6 +84,49 @@ public abstract class LateBuffer extends ManagedBuffer {
       } catch (final Throwable e) {
         throw new IOException(e);
       }
+    }
+  }
+
+  /** What {@link #ofFile} makes. Thread safe. */
+  private static final class VerifiedFileBuffer extends LateBuffer {
+    private final ManagedBuffer stored;
+    private final Check check;
+    private boolean verified;
+
+    VerifiedFileBuffer(final ManagedBuffer stored, final Check check) {
+      this.stored = stored;
+      this.check = check;
+    }
+
+    @Override
+    protected synchronized ManagedBuffer bytes() throws IOException {
+      if (!verified) {
+        check.verify();
+        verified = true;
+      }
+      return stored;
+    }
+
+    @Override
+    public long size() {
+      return stored.size();
+    }
+
+    @Override
+    public ManagedBuffer retain() {
+      stored.retain();
+      return this;
+    }
+
+    @Override
+    public ManagedBuffer release() {
+      stored.release();
+      return this;
+    }
+
+    @Override
+    public String toString() {
+      return stored.toString();
     }
   }
 }

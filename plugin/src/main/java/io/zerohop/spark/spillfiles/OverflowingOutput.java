@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,13 +52,27 @@ public final class OverflowingOutput implements AutoCloseable {
    * @return false if there is no room, now or since before: the batch is the caller's to {@link
    *     #spill}, or the rest of a {@link #commit}
    */
-  public boolean pack(final Consumer<MapOutputWriter> batch) {
+  public boolean pack(final PackSource batch) {
+    return pack(null, batch);
+  }
+
+  /**
+   * Packs a batch of the GPU's.
+   *
+   * @param headers what the host has to say of each block; absent if they describe themselves
+   * @return as above
+   */
+  public boolean pack(final @Nullable PackSource headers, final PackSource payload) {
     final MapOutputWriter to = memory;
     if (to == null || full) {
       return false;
     }
     try {
-      batch.accept(to);
+      if (headers == null) {
+        to.append(payload);
+      } else {
+        to.append(headers, payload);
+      }
       return true;
     } catch (final PoolFullException e) {
       leave(to, e);

@@ -33,7 +33,7 @@ class SparkProbeTest {
 
   /** The doctor makes a finding of what it cannot link, and the proof a failed step. */
   private static final List<String> COMMANDS =
-      List.of(OURS + "doctor/", OURS + "Doctor", OURS + "compat/PlacedData", OURS + "proof/");
+      List.of(OURS + "doctor/", OURS + "Doctor", OURS + "compat/PlacedData", OURS + "rdmaproof/");
 
   /** Classes of ours that belong to a feature; all others belong to shuffles as such. */
   private static final Map<SparkFeature, List<String>> USERS = users();
@@ -49,7 +49,9 @@ class SparkProbeTest {
             "rows/RowsWriter$UnsafeRowAppender",
             "rows/RowsReader$UnsafeRowRecords",
             "rows/UnsafeRows"));
-    users.put(SparkFeature.QUERIES, List.of("driver/FinishedShuffles", "compat/SparkLinks$Jobs"));
+    users.put(
+        SparkFeature.QUERIES,
+        List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));
@@ -166,7 +168,7 @@ class SparkProbeTest {
   @Test
   void whatIsTakenAwayIsMissed() throws ClassNotFoundException {
     int taken = 0;
-    for (final Link link : Link.read(SparkProbe.class, SparkProbe.LINKS)) {
+    for (final LinkedMember link : LinkedMember.read(SparkProbe.class, SparkProbe.LINKS)) {
       if (!isOfOthers(Class.forName(link.owner(), false, getClass().getClassLoader()), link)) {
         assertThat(link.isIn(new SparkWithout(link.owner(), link.member())))
             .as("%s", link)
@@ -177,7 +179,7 @@ class SparkProbeTest {
     assertThat(taken).isGreaterThan(400);
   }
 
-  private static boolean isOfOthers(final Class<?> type, final Link link) {
+  private static boolean isOfOthers(final Class<?> type, final LinkedMember link) {
     if (type == null) {
       return false;
     }

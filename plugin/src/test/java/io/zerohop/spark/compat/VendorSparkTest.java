@@ -145,7 +145,7 @@ class VendorSparkTest {
   @Test
   void withoutAMemberOfItsManagerShufflesAreLeftToSpark() throws Exception {
     final Set<String> tried = new HashSet<>();
-    for (final Link link : Link.read(SparkProbe.class, SparkProbe.LINKS)) {
+    for (final LinkedMember link : LinkedMember.read(SparkProbe.class, SparkProbe.LINKS)) {
       if (link.feature().equals("SHUFFLE") && isOfShuffles(link) && tried.add(link.owner())) {
         assertThat(resolverWithout(link)).as("%s", link).endsWith(".IndexShuffleBlockResolver");
       }
@@ -154,7 +154,7 @@ class VendorSparkTest {
   }
 
   /** What a manager needs that is not Zerohop's, too, is not taken away. */
-  private static boolean isOfShuffles(final Link link) {
+  private static boolean isOfShuffles(final LinkedMember link) {
     return !link.member().isEmpty()
         && !link.member().equals("<init>")
         && (link.owner().startsWith("org.apache.spark.shuffle.")
@@ -164,7 +164,7 @@ class VendorSparkTest {
         && !link.owner().endsWith("BaseShuffleHandle");
   }
 
-  private static String resolverWithout(final Link link) throws Exception {
+  private static String resolverWithout(final LinkedMember link) throws Exception {
     final ClassLoader spark = new SparkWithout(link.owner(), link.member());
     final Class<?> confClass = spark.loadClass(SparkConf.class.getName());
     final Object conf = confClass.getConstructor(boolean.class).newInstance(false);

@@ -3,6 +3,7 @@ package io.zerohop.spark.driver;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
+import io.zerohop.spark.driver.LiveShuffles.FinishedShuffles;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.Set;

@@ -130,8 +130,8 @@ class ExchangeTest {
     try (TestExchange exchange = exchange(Store.DEVICE, STRINGS, 3)) {
       exchange.write(form, 0.2, 50);
       exchange.check();
-      assertThat(exchange.node().stats().moved(Path.STAGED).blocks()).isZero();
-      assertThat(exchange.node().stats().moved(Path.LOCAL).blocks()).isPositive();
+      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isZero();
+      assertThat(exchange.node().counters().moved(Path.LOCAL).blocks()).isPositive();
       assertThat(exchange.metric("dataSize").value()).isPositive();
       assertThat(exchange.metric("dataReadSize").value()).isPositive();
     }
@@ -159,8 +159,8 @@ class ExchangeTest {
       exchange.write(form, 0.2, 50, 20);
       exchange.write(form, 0.2, 50);
       exchange.check();
-      assertThat(exchange.peer().stats().moved(Path.PEER).blocks()).isPositive();
-      assertThat(exchange.peer().stats().moved(Path.STAGED).blocks()).isZero();
+      assertThat(exchange.peer().counters().moved(Path.PEER).blocks()).isPositive();
+      assertThat(exchange.peer().counters().moved(Path.STAGED).blocks()).isZero();
     }
   }
 

@@ -357,7 +357,7 @@ class FaultTest {
       input.atTheEnd(() -> exchange.node().unregisterShuffle(exchange.dependency().shuffleId()));
       assertThatThrownBy(() -> exchange.write(new TestTask(), input))
           .hasMessageContaining("unregistered");
-      assertThat(exchange.node().stats().outputs().published()).isZero();
+      assertThat(TestNodes.outputs(exchange.node())).isZero();
     }
   }
 }

@@ -42,7 +42,7 @@ class OverflowTest {
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isZero();
       assertThat(exchange.node().stats().evictions().overflowedBytes()).isPositive();
       exchange.check();
-      assertThat(exchange.node().stats().moved(Path.STAGED).blocks()).isZero();
+      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isZero();
     }
   }
 
@@ -62,7 +62,7 @@ class OverflowTest {
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();
       exchange.check();
-      assertThat(exchange.node().stats().moved(Path.STAGED).blocks()).isPositive();
+      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isPositive();
     }
   }
 
@@ -77,7 +77,7 @@ class OverflowTest {
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();
       exchange.check();
-      assertThat(exchange.node().stats().moved(Path.STAGED).blocks()).isPositive();
+      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isPositive();
     }
   }
 }

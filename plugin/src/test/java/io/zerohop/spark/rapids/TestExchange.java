@@ -22,6 +22,8 @@ import io.zerohop.spark.metrics.PathAccumulators;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.MapInput.Batch;
 import io.zerohop.spark.rapids.MapInput.Form;
+import io.zerohop.spark.rapids.TableStore.DeviceTableStore;
+import io.zerohop.spark.rapids.TableStore.HostTableStore;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
@@ -379,7 +381,7 @@ final class TestExchange implements AutoCloseable {
   private static void checkIdle(final ShuffleNode idle) {
     if (idle != null) {
       final NodeStats stats = idle.stats();
-      assertThat(stats.outputs().writers()).isZero();
+      assertThat(TestNodes.writers(idle)).isZero();
       assertThat(stats.leases().open()).isZero();
       assertThat(stats.receiveBuffers().bytes()).isZero();
     }

@@ -3,6 +3,7 @@ package io.zerohop.spark.rows;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -119,9 +120,7 @@ class UnsafeRowRecordsTest {
     assertThat(onHeap).as("rows that were copied").isEqualTo(1);
     assertThat(node.stats().leases().open()).isZero();
     node.unregisterShuffle(1);
-    assertThat(node.stats().leases().retiredRegions())
-        .as("regions that wait for the task")
-        .isZero();
+    assertThat(TestNodes.retiredRegions(node)).as("regions that wait for the task").isZero();
     write(2, "second ");
     final String last = "first " + (PARTITIONS - 1) + " " + (ROWS - 1);
     assertThat(row.getString(0)).isEqualTo(last);

@@ -125,7 +125,7 @@ class OverflowingOutputTest {
   private PackSource fill() {
     for (int seed = 0; ; seed++) {
       final PackSource batch = batch(seed);
-      if (!output.pack(memory -> memory.append(batch))) {
+      if (!output.pack(batch)) {
         return batch;
       }
     }
@@ -146,7 +146,7 @@ class OverflowingOutputTest {
   void whatFitsIsPublishedInMemory() throws IOException {
     start(10);
     final PackSource batch = batch(1);
-    assertThat(output.pack(memory -> memory.append(batch))).isTrue();
+    assertThat(output.pack(batch)).isTrue();
     final long[] lengths = output.commit();
     assertThat(files.holds(SHUFFLE, MAP)).isFalse();
     assertThat(output.spilledBytes()).isZero();
@@ -165,7 +165,7 @@ class OverflowingOutputTest {
     output.spill(fill());
     assertThat(node.stats().poolUsedBytes()).isPositive();
     final PackSource later = batch(100);
-    assertThat(output.pack(memory -> memory.append(later))).as("room, once it was full").isFalse();
+    assertThat(output.pack(later)).as("room, once it was full").isFalse();
     output.spill(later);
     assertThat(output.spilledBytes()).isEqualTo(2L * (BATCH_BYTES - BATCH_BYTES / PARTITIONS));
     final long[] lengths = output.commit(batch(101));
@@ -185,7 +185,7 @@ class OverflowingOutputTest {
   void withoutMemoryAllGoesToAFile() throws IOException {
     output = output(null);
     final PackSource batch = batch(1);
-    assertThat(output.pack(memory -> memory.append(batch))).isFalse();
+    assertThat(output.pack(batch)).isFalse();
     assertThat(output.overflowedBytes()).isZero();
     assertFile(output.commit(batch));
   }

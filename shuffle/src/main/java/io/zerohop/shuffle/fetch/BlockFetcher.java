@@ -8,7 +8,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.fetch.route.Route;
+import io.zerohop.shuffle.fetch.route.PathChooser.Route;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.NotGettableException;
@@ -24,14 +24,15 @@ import org.jspecify.annotations.Nullable;
  * Fetches the blocks of one reader, owner by owner and window by window. Staged blocks are asked
  * for first, so that they travel while blocks in place are read.
  *
- * <p>A block in place stays readable until the reader has asked for the second block of the next
- * window, or to {@link #close}: rows that point into it may be in use while the reader looks ahead.
- * A reader closes the fetcher as soon as all blocks were handed out, and does not wait for its task
- * to end: a lease keeps all that its owner gives up meanwhile from being freed. A fetcher for the
- * host holds two leases at most, each on a lane of its own; nobody waits for a lease to end but
- * memory that waits to be freed. A staged block is released with the next call of {@link #next}.
- * For a reader on the GPU windows stay open, each with a lease, until {@link #releaseWindows}: it
- * gathers what came from many owners at once.
+ * <p>A block in memory stays readable until the reader asks for the second such block behind it, or
+ * until {@link #close}: rows that point into it may be in use while the reader looks ahead. A
+ * window in place is one lease, which ends with its last block; so a fetcher for the host holds two
+ * leases at most, each on a lane of its own. A reader closes the fetcher as soon as all blocks were
+ * handed out, and does not wait for its task to end: a lease keeps all that its owner gives up
+ * meanwhile from being freed. Nobody waits for a lease to end but memory that waits to be freed. A
+ * block that is only a stream is released with the next call of {@link #next}. For a reader on the
+ * GPU blocks stay readable until {@link #releaseWindows}: it gathers what came from many owners at
+ * once.
  *
  * <p>One thread at a time asks for blocks. Any thread may close the fetcher meanwhile, as a task's
  * end does while a thread that the task started still reads: that ends every wait, whatever was
@@ -57,7 +58,6 @@ public final class BlockFetcher implements AutoCloseable {
   private final BooleanSupplier ended;
   private final BlockTransfers transfers;
   private final FetchPlan plan;
-  private final OpenWindows windows;
 
   /** Held by the thread that works on the windows and queues; closing waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -69,6 +69,12 @@ public final class BlockFetcher implements AutoCloseable {
 
   /** Sources whose owners have to be connected before anything else is known of them. */
   private final Deque<BlockSource> unmet = new ArrayDeque<>();
+
+  /** The window in place whose blocks are handed out; absent as soon as the last of them was. */
+  private @Nullable InPlaceWindow window;
+
+  /** Blocks that were handed out before the current one and may still be read. */
+  private final Deque<FetchedBlock> passed = new ArrayDeque<>();
 
   private volatile @Nullable FetchedBlock block;
   private volatile boolean closed;
@@ -92,7 +98,6 @@ public final class BlockFetcher implements AutoCloseable {
     this.side = side;
     this.ended = () -> closed || cancelled.getAsBoolean();
     this.plan = new FetchPlan(context, fallback, side);
-    this.windows = new OpenWindows(side);
     this.transfers =
         new BlockTransfers(context, context.transports(side, fallback), side, this::again);
   }
@@ -142,8 +147,10 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private boolean advance() {
-    block = null;
-    transfers.releaseCurrent();
+    pass();
+    if (side == ReadSide.HOST) {
+      releasePassed(1);
+    }
     plan();
     for (; ; ) {
       if (ended.getAsBoolean()) {
@@ -164,9 +171,41 @@ public final class BlockFetcher implements AutoCloseable {
       } else if (transfers.hasPending()) {
         timed(() -> transfers.startOne(ended));
       } else {
-        windows.checkIntact();
+        checkReadable();
         return false;
       }
+    }
+  }
+
+  /** The reader moves on: what it still may read of the current block is kept for it. */
+  private void pass() {
+    transfers.endReservation();
+    final FetchedBlock current = block;
+    block = null;
+    if (current == null) {
+      return;
+    }
+    if (current.extentCount() == 0) {
+      current.release();
+    } else {
+      passed.add(current);
+    }
+  }
+
+  private void releasePassed(final int kept) {
+    while (passed.size() > kept) {
+      passed.poll().release();
+    }
+  }
+
+  private void checkReadable() {
+    passed.forEach(FetchedBlock::checkIntact);
+    final FetchedBlock current = block;
+    if (current != null) {
+      current.checkIntact();
+    }
+    if (window != null) {
+      window.checkIntact();
     }
   }
 
@@ -175,7 +214,7 @@ public final class BlockFetcher implements AutoCloseable {
     if (block().isReceived()) {
       return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
     }
-    return block().path() == Path.STAGED || !windows.hasNext();
+    return block().path() == Path.STAGED || window == null;
   }
 
   /** The current block. */
@@ -196,7 +235,7 @@ public final class BlockFetcher implements AutoCloseable {
    * @throws IllegalStateException if the fetcher is closed
    */
   public void checkIntact() {
-    whileOpen(windows::checkIntact);
+    whileOpen(this::checkReadable);
   }
 
   /**
@@ -206,7 +245,7 @@ public final class BlockFetcher implements AutoCloseable {
   public boolean hasMore() {
     return !unmet.isEmpty()
         || !plan.isEmpty()
-        || windows.hasNext()
+        || window != null
         || transfers.hasPending()
         || transfers.isWaiting();
   }
@@ -296,9 +335,15 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   private boolean nextInPlace() {
-    final FetchedBlock found = windows.next();
-    block = found;
-    return found != null;
+    final InPlaceWindow open = window;
+    if (open == null) {
+      return false;
+    }
+    block = open.next();
+    if (!open.hasNext()) {
+      window = null; // It ends with that block.
+    }
+    return true;
   }
 
   private void openWindow() {
@@ -318,7 +363,7 @@ public final class BlockFetcher implements AutoCloseable {
     if (opened.size() == 0) {
       opened.close();
     } else {
-      windows.open(opened);
+      window = opened;
       opened.count((link, blocks, bytes) -> count(request.source(), link, blocks, bytes));
     }
     stage(
@@ -341,8 +386,8 @@ public final class BlockFetcher implements AutoCloseable {
   }
 
   /**
-   * Releases all windows whose blocks were handed out, for a reader that has gathered or copied
-   * them.
+   * Releases all blocks that were handed out, the current one too, for a reader that has gathered
+   * or copied them.
    *
    * @throws BlockFetchException if an owner may have freed blocks meanwhile
    * @throws IllegalStateException if the fetcher is closed
@@ -350,8 +395,8 @@ public final class BlockFetcher implements AutoCloseable {
   public void releaseWindows() {
     whileOpen(
         () -> {
-          transfers.releasePassed();
-          windows.releasePassed();
+          pass();
+          releasePassed(0);
         });
   }
 
@@ -399,17 +444,32 @@ public final class BlockFetcher implements AutoCloseable {
   /** Unlocks in the end. What was released before is not there any more. */
   private void releaseAll() {
     try {
-      block = null;
       sources = List.of();
       unmet.clear();
       plan.clear();
       transfers.close();
     } finally {
       try {
-        windows.close();
+        endReadable();
       } finally {
         lock.unlock();
       }
+    }
+  }
+
+  /** Releases all that can be read, without a look at whether it was intact. */
+  private void endReadable() {
+    final FetchedBlock current = block;
+    block = null;
+    if (current != null) {
+      passed.add(current);
+    }
+    while (!passed.isEmpty()) {
+      passed.poll().discard();
+    }
+    if (window != null) {
+      window.close();
+      window = null;
     }
   }
 }

@@ -29,10 +29,9 @@ import org.jspecify.annotations.Nullable;
  * buffers are reserved for all of it. All but the sinks, which any thread may call, is called by
  * one thread at a time.
  *
- * <p>What arrived as extents stays readable until the second block behind it is asked for, since
- * rows may point into it, or for a reader on the GPU until it says so. Only the reservation ends
- * with the next block. The memory that it lies in is shared by what arrived with it, and is freed
- * with the last of that: a window for each fetcher, or a batch on the GPU, is not counted.
+ * <p>Whoever takes a block releases it. The reservation ends before that, with the next block: the
+ * memory that a block lies in is shared by what arrived with it, and is freed with the last of
+ * that, so a window for each fetcher, or a batch on the GPU, is not counted.
  */
 final class BlockTransfers implements AutoCloseable {
   private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -65,11 +64,8 @@ final class BlockTransfers implements AutoCloseable {
   /** Windows with a block that was not handed out or is the current one. */
   private int windows;
 
-  /** The block that was handed out last, until it is released. */
+  /** The block that was handed out last, until its reservation ends. */
   private @Nullable Arrival current;
-
-  /** Passed blocks whose bytes may still be read. */
-  private final Deque<Transport.Payload> passed = new ArrayDeque<>();
 
   /** Decides on the next path after a block could not be read from another node's memory. */
   @FunctionalInterface
@@ -193,7 +189,7 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   /**
-   * Makes the next arrived block the current one, if there is any.
+   * Hands the next arrived block out, if there is any. The caller releases it.
    *
    * @return absent if none has arrived, but such as are asked for again
    * @throws BlockFetchException if a block failed
@@ -205,7 +201,7 @@ final class BlockTransfers implements AutoCloseable {
       if (payload != null) {
         return handOut(arrival, payload);
       }
-      release(arrival);
+      unreserve(arrival);
       askAgain(arrival);
       arrival = next();
     }
@@ -214,6 +210,19 @@ final class BlockTransfers implements AutoCloseable {
 
   private FetchedBlock handOut(final Arrival arrival, final Transport.Payload payload) {
     current = arrival;
+    boolean handedOut = false;
+    try {
+      final FetchedBlock block = checked(arrival, payload);
+      handedOut = true;
+      return block;
+    } finally {
+      if (!handedOut) {
+        payload.release();
+      }
+    }
+  }
+
+  private FetchedBlock checked(final Arrival arrival, final Transport.Payload payload) {
     final Request request = arrival.window.request;
     if (payload.bytes() == 0) {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
@@ -309,32 +318,11 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Releases the block that was handed out last, or the one before if rows may point into it. */
-  void releaseCurrent() {
-    final Arrival arrival = current;
-    if (arrival == null) {
-      return;
-    }
-    current = null;
-    release(arrival);
-    final Transport.Payload payload = arrival.payload;
-    if (payload == null) {
-      throw new IllegalStateException("a block that failed was handed out");
-    }
-    if (payload.extents() == null) {
-      payload.release();
-      return;
-    }
-    passed.add(payload);
-    if (side == ReadSide.HOST && passed.size() > 1) {
-      passed.poll().release();
-    }
-  }
-
-  /** Nothing of what was passed is read any more. */
-  void releasePassed() {
-    while (!passed.isEmpty()) {
-      passed.poll().release();
+  /** Ends the reservation of the block that was handed out last. */
+  void endReservation() {
+    if (current != null) {
+      unreserve(current);
+      current = null;
     }
   }
 
@@ -345,7 +333,7 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  private void release(final Arrival arrival) {
+  private void unreserve(final Arrival arrival) {
     final long bytes = arrival.block.bytes();
     reserved -= bytes;
     context.receiveBudget().release(bytes);
@@ -372,7 +360,10 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Releases everything; what arrives later is released as it comes. Idempotent. */
+  /**
+   * Releases all that was not handed out, and ends all reservations; what arrives later is released
+   * as it comes. Idempotent.
+   */
   @Override
   public void close() {
     final List<Arrival> left;
@@ -383,8 +374,6 @@ final class BlockTransfers implements AutoCloseable {
       outstanding.clear();
     }
     try {
-      releaseCurrent();
-      releasePassed();
       for (final Arrival arrival : left) {
         if (arrival.payload != null) {
           arrival.payload.release();

@@ -2,9 +2,6 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
-import java.util.Collections;
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.LongConsumer;
 
@@ -63,15 +60,6 @@ public final class FetchCounters {
   /** Returns the nanoseconds that readers have waited since the node's start, in sum. */
   public long waitedNanos() {
     return waitedNanos.sum();
-  }
-
-  /** Returns the blocks and bytes of each path so far. */
-  public Map<Path, MovedBlocks> moved() {
-    final Map<Path, MovedBlocks> moved = new EnumMap<>(Path.class);
-    for (final Path path : Path.values()) {
-      moved.put(path, moved(path));
-    }
-    return Collections.unmodifiableMap(moved);
   }
 
   void foundUnready() {

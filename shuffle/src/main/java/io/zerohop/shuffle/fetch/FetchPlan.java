@@ -4,7 +4,7 @@ import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.fetch.route.Route;
+import io.zerohop.shuffle.fetch.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;

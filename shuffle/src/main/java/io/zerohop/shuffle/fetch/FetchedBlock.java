@@ -15,8 +15,8 @@ import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A block that has arrived. It is valid until its fetcher moves past the block's window (see {@link
- * BlockFetcher}). Not thread safe.
+ * A block that has arrived. Its fetcher owns what it lies in, and says how long it is valid (see
+ * {@link BlockFetcher}). Not thread safe.
  *
  * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no
  * record of a fixed-frame codec straddles two. A staged block has no extents, only a stream.
@@ -253,6 +253,43 @@ public final class FetchedBlock {
       refuse(i, extents.damage(place(i)));
     }
     return this;
+  }
+
+  /**
+   * Releases its memory when it was read; that of a window ends with the window's last block.
+   *
+   * @throws BlockFetchException if its owner may have freed the window meanwhile
+   */
+  void release() {
+    if (payload != null) {
+      payload.release();
+    } else if (window != null && end == extents.size()) {
+      try {
+        window.checkIntact();
+      } finally {
+        window.close();
+      }
+    }
+  }
+
+  /** Releases its memory, and all of its window, which is read no more. */
+  void discard() {
+    if (payload != null) {
+      payload.release();
+    } else if (window != null) {
+      window.close();
+    }
+  }
+
+  /**
+   * Makes sure that what was read of its window was what the owner had written.
+   *
+   * @throws BlockFetchException if the owner may have freed it while it was being read
+   */
+  void checkIntact() {
+    if (window != null) {
+      window.checkIntact();
+    }
   }
 
   @Override

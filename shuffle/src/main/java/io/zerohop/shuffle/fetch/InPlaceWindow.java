@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.fetch;
 
+import io.zerohop.device.Device;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.Signal.SignalEpoch;
@@ -22,7 +23,9 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -44,7 +47,12 @@ final class InPlaceWindow implements AutoCloseable {
 
   private final ReadSide side;
 
-  private final UnreadyOutputs unready;
+  /** Ends waits. */
+  private final BooleanSupplier ended;
+
+  /** The signals of map outputs that were published before their copies had ended, for a GPU. */
+  private final Map<OutputId, SignalEpoch> unready = new HashMap<>();
+
   private int[] ends = new int[16];
   private int next;
   private volatile boolean held = true;
@@ -64,7 +72,13 @@ final class InPlaceWindow implements AutoCloseable {
     this.memory = memory;
     this.lease = lease;
     this.side = side;
-    this.unready = new UnreadyOutputs(context, source, memory, ended);
+    this.ended = ended;
+  }
+
+  private record OutputId(int shuffleId, long mapId) {
+    static OutputId of(final Block block) {
+      return new OutputId(block.shuffleId(), block.mapId());
+    }
   }
 
   /**
@@ -88,9 +102,9 @@ final class InPlaceWindow implements AutoCloseable {
     final InPlaceWindow window = new InPlaceWindow(context, source, memory, lease, side, cancelled);
     boolean done = false;
     try {
-      window.lookUp(wanted, side);
+      window.lookUp(wanted);
       if (side == ReadSide.HOST) {
-        window.gather(cancelled);
+        window.gather();
       }
       done = true;
       return window;
@@ -101,7 +115,7 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
-  private void lookUp(final List<Block> wanted, final ReadSide side) {
+  private void lookUp(final List<Block> wanted) {
     final EntryCursor cursor = new EntryCursor();
     ShuffleView shuffle = null;
     Block before = null;
@@ -122,7 +136,7 @@ final class InPlaceWindow implements AutoCloseable {
           found = false;
           if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
             found = true;
-            unready.expect(block, shuffle, cursor, side);
+            expectReady(block, shuffle, cursor);
           }
         }
         before = block;
@@ -143,14 +157,51 @@ final class InPlaceWindow implements AutoCloseable {
     }
   }
 
+  /**
+   * Ensures that no byte of a map output is read before it is there. The host waits now; for the
+   * GPU a stream waits before it reads.
+   *
+   * @param cursor on the block's map output
+   */
+  private void expectReady(final Block block, final ShuffleView shuffle, final EntryCursor cursor) {
+    if (shuffle.isReady(cursor)) {
+      return;
+    }
+    context.counters().foundUnready();
+    final Device host = context.devices().host();
+    if (side == ReadSide.DEVICE) {
+      final SignalEpoch ready = shuffle.ready(host, context.devices().of(Tier.DEVICE), cursor);
+      if (ready != null) {
+        unready.put(OutputId.of(block), ready);
+        return;
+      }
+    }
+    await(block, shuffle.ready(host, cursor));
+  }
+
   /** Returns the signal that a stream waits for before it reads the block, unless it is raised. */
   @Nullable SignalEpoch ready(final Block block) {
-    return unready.of(block);
+    return unready.isEmpty() ? null : unready.get(OutputId.of(block));
   }
 
   /** Waits for the same on the host. */
   void awaitReady(final Block block) {
-    unready.await(block);
+    final SignalEpoch ready = ready(block);
+    if (ready != null) {
+      await(block, ready);
+    }
+  }
+
+  private void await(final Block block, final SignalEpoch ready) {
+    final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
+    try {
+      ready.signal().await(ready.epoch(), context.conf().readyTimeout(), over);
+    } catch (final WaitException e) {
+      if (e.reason() == WaitException.Reason.CANCELLED && memory.alive()) {
+        throw e;
+      }
+      throw failed(ShuffleCode.OUTPUT_NOT_READY, block, "the map output did not become ready", e);
+    }
   }
 
   /** The owner is well, but a segment of it cannot be had now. */
@@ -160,12 +211,12 @@ final class InPlaceWindow implements AutoCloseable {
   }
 
   /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
-  private void gather(final BooleanSupplier cancelled) {
+  private void gather() {
     if (!extents.hasDeviceOnly()) {
       return;
     }
     final long bytes = HostCopies.bytes(extents);
-    context.receiveBudget().reserve(bytes, BlockTransfers.RESERVE_PATIENCE, cancelled);
+    context.receiveBudget().reserve(bytes, BlockTransfers.RESERVE_PATIENCE, ended);
     try {
       gathered =
           HostCopies.gather(
@@ -302,19 +353,9 @@ final class InPlaceWindow implements AutoCloseable {
         || extents.segment(extent).pin(context.devices().of(Tier.DEVICE));
   }
 
-  /** The blocks that are read in place, in their order. */
-  List<Block> blocks() {
-    return blocks;
-  }
-
   /** Returns the number of blocks. */
   int size() {
     return blocks.size();
-  }
-
-  /** Bytes of all blocks in the window. */
-  long bytes() {
-    return bytes(0, blocks.size());
   }
 
   /** Returns the bytes of blocks by their indexes, the last one not included. */
@@ -328,11 +369,6 @@ final class InPlaceWindow implements AutoCloseable {
 
   boolean hasNext() {
     return next < blocks.size();
-  }
-
-  /** Returns the number of blocks that were handed out. */
-  int handedOut() {
-    return next;
   }
 
   /**

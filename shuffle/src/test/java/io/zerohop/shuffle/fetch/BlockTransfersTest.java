@@ -73,7 +73,7 @@ class BlockTransfersTest {
         sink.arrived(asked.poll(), new Received());
         assertThat(transfers.poll()).isNotNull();
         transfers.start();
-        transfers.releaseCurrent();
+        transfers.endReservation();
         read++;
       }
     }

@@ -154,7 +154,7 @@ final class IncastModel implements AutoCloseable {
       places.get(owner).ended(reader);
       window.forEach(block -> sink.arrived(block, new Bytes(block.bytes())));
       while (transfers.poll() != null) {
-        transfers.releaseCurrent();
+        transfers.endReservation();
       }
       transfers.start();
     }

@@ -89,7 +89,7 @@ class StagedFetchTest {
         .containsOnlyKeys(Path.STAGED);
     assertThat(staging.mostOpenBytes()).isBetween(1L, WINDOW);
     assertThat(staging.requests()).isGreaterThan(10);
-    assertThat(node.stats().moved(Path.STAGED).bytes()).isPositive();
+    assertThat(node.counters().moved(Path.STAGED).bytes()).isPositive();
   }
 
   @Test

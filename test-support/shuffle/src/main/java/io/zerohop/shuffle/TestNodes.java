@@ -110,12 +110,26 @@ public final class TestNodes {
     eventually("all regions are freed", () -> node.stats().poolUsedBytes() == 0);
     // Who frees the last of them counts its lease as closed a moment later, and takes them off.
     eventually("all leases are closed", () -> node.stats().leases().open() == 0);
-    eventually("no region waits", () -> node.stats().leases().retiredRegions() == 0);
-    final NodeStats stats = node.stats();
-    assertThat(stats.regions()).isZero();
-    assertThat(stats.outputs().published()).isZero();
-    assertThat(stats.outputs().writers()).isZero();
-    assertThat(stats.receiveBuffers().bytes()).isZero();
+    eventually("no region waits", () -> retiredRegions(node) == 0);
+    assertThat(node.parts.holdings().regions()).isZero();
+    assertThat(outputs(node)).isZero();
+    assertThat(writers(node)).isZero();
+    assertThat(node.stats().receiveBuffers().bytes()).isZero();
+  }
+
+  /** Map outputs of a node that can be read. */
+  public static int outputs(final ShuffleNode node) {
+    return node.parts.holdings().outputs();
+  }
+
+  /** Map outputs of a node that are being written. */
+  public static int writers(final ShuffleNode node) {
+    return node.parts.holdings().writers();
+  }
+
+  /** Regions of a node that only wait for readers. */
+  public static int retiredRegions(final ShuffleNode node) {
+    return node.parts.holdings().retiredRegions();
   }
 
   /**

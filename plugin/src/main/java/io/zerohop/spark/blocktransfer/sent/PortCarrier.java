@@ -15,7 +15,7 @@ import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
-import io.zerohop.spark.blocktransfer.sent.Words.ArrivingWord;
+import io.zerohop.spark.blocktransfer.sent.WordBodies.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
@@ -241,7 +241,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   private static void read(
       final ServedLinks answering, final UploadId id, final @Nullable ByteBuffer words) {
-    final String sender = words == null ? null : Words.sender(words);
+    final String sender = words == null ? null : WordBodies.sender(words);
     if (words == null || sender == null) {
       LOG.debug("a request is invalid or was damaged");
       return; // Who asked gives up by itself.
@@ -264,7 +264,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   private @Nullable ArrivingWord lost(final UploadId id) {
     final Arrivals taker = arrivals;
-    final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
+    final ByteBuffer nothing = WordBodies.body(ByteBuffer.allocate(0));
     return taker == null || id.length() != nothing.remaining()
         ? null
         : new ArrivingWord(

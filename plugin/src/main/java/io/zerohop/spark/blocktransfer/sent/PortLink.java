@@ -65,7 +65,7 @@ final class PortLink implements ControlLink {
   @Override
   public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
     final int id = nextQuestion.getAndIncrement() & Integer.MAX_VALUE;
-    final ByteBuffer body = Words.body(self, question);
+    final ByteBuffer body = WordBodies.body(self, question);
     if (body.remaining() > PortCarrier.MAX_QUESTION_BYTES) {
       return CompletableFuture.failedFuture(
           new ZerohopException(
@@ -159,7 +159,7 @@ final class PortLink implements ControlLink {
   @Override
   public void close() {
     if (alive()) {
-      final ByteBuffer body = Words.body(self, ByteBuffer.allocate(0));
+      final ByteBuffer body = WordBodies.body(self, ByteBuffer.allocate(0));
       connection.upload(
           UploadId.word(UploadId.BYE, number, 0, body.remaining()),
           body,

@@ -161,14 +161,14 @@ final class ServedLinks implements AutoCloseable {
 
   private void answer(
       final String executorId, final long link, final int question, final ByteBuffer answer) {
-    final ByteBuffer body = Words.body(answer);
+    final ByteBuffer body = WordBodies.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
     say(executorId, id, body, TRIES);
   }
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */
   void lost(final String executorId, final long transfer) {
-    final ByteBuffer body = Words.body(ByteBuffer.allocate(0));
+    final ByteBuffer body = WordBodies.body(ByteBuffer.allocate(0));
     final UploadId id =
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());

@@ -1,7 +1,7 @@
 package io.zerohop.spark.rapids.api;
 
 import com.nvidia.spark.rapids.ShimLoader;
-import io.zerohop.spark.compat.Link;
+import io.zerohop.spark.compat.LinkedMember;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
@@ -62,7 +62,7 @@ public final class RapidsProbe {
         missing.putIfAbsent(member.feature(), member.signature());
       }
     }
-    for (final Link link : Link.read(RapidsProbe.class, LINKS)) {
+    for (final LinkedMember link : LinkedMember.read(RapidsProbe.class, LINKS)) {
       if (!link.isIn(loader)) {
         missing.putIfAbsent(RapidsFeature.valueOf(link.feature()), link.toString());
       }

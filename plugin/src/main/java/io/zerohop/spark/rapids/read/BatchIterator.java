@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.read;
 
 import ai.rapids.cudf.Table;
+import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
@@ -16,7 +17,9 @@ import io.zerohop.spark.task.TrackedBlocks;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.NoSuchElementException;
+import java.util.Set;
 import java.util.concurrent.locks.ReentrantLock;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -33,6 +36,21 @@ import scala.collection.AbstractIterator;
  */
 public final class BatchIterator extends AbstractIterator<Product2<Integer, ColumnarBatch>>
     implements AutoCloseable {
+  /** The steps of a reader. */
+  enum State {
+    /** There may be blocks that were not fetched. */
+    FETCHING,
+
+    /** Nothing more is fetched; what is there is handed out. */
+    FETCHED,
+
+    /** All was handed out, or the task has ended, and nothing is held any more. */
+    RELEASED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(Map.of(FETCHING, Set.of(FETCHED), FETCHED, Set.of(RELEASED)));
+  }
+
   private static final long MIN_BATCH_BYTES = 4L << 20;
 
   /** Each holds a lease. */
@@ -52,15 +70,17 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private long mostBytes;
   private long rowsWithoutColumns;
   private int partition;
-  private boolean finished;
-  private boolean oneByOne;
 
-  /** Whether all batches were handed out, and all else was released. */
-  private boolean ended;
+  /** Whether batches are handed out as they were gathered. */
+  private boolean oneByOne;
 
   /** Held by the thread that works on tables. */
   private final ReentrantLock lock = new ReentrantLock();
 
+  /** Changed under the lock. */
+  private State state = State.FETCHING;
+
+  /** Whether the task has ended; who works on tables meanwhile releases them. */
   private volatile boolean closed;
 
   /** What is handed out next, once it is there. */
@@ -93,7 +113,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
         if (closed) {
           throw new IllegalStateException("the reader's task has ended");
         }
-        if (!ended) {
+        if (state != State.RELEASED) {
           next = load();
         }
       } catch (final ZerohopException e) {
@@ -125,7 +145,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
       if (loader.isEmpty()) {
         timed(this::fetchBatch);
         if (loader.isEmpty()) {
-          if (finished || rowsWithoutColumns > 0) {
+          if (state == State.FETCHED || rowsWithoutColumns > 0) {
             break;
           }
           continue;
@@ -149,7 +169,6 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
     }
     task.context().taskMetrics().mergeShuffleReadMetrics();
     release();
-    ended = true;
     return null;
   }
 
@@ -184,7 +203,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   /** Fetches windows until they make up a batch, or hold many leases or much pinned memory. */
   private void fetchBatch() {
     letGo();
-    for (int windows = 0; windows < MAX_WINDOWS && !finished; windows++) {
+    for (int windows = 0; windows < MAX_WINDOWS && state == State.FETCHING; windows++) {
       if (loader.bytes() >= mostBytes || loader.stagedBytes() >= MAX_STAGED_BYTES) {
         return;
       }
@@ -195,7 +214,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   private void fetchWindow() {
     do {
       if (!fetcher.next()) {
-        finished = true;
+        fetched();
         return;
       }
       final FetchedBlock block = fetcher.block();
@@ -206,6 +225,12 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
         throw damaged(block, e);
       }
     } while (!fetcher.endsWindow());
+  }
+
+  private void fetched() {
+    if (state == State.FETCHING) {
+      state = State.TRANSITIONS.go(state, State.FETCHED, "a reader of tables");
+    }
   }
 
   private static BlockFetchException damaged(final FetchedBlock damaged, final IOException cause) {
@@ -272,7 +297,10 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
   }
 
   private void release() {
-    finished = true;
+    if (state == State.RELEASED) {
+      return;
+    }
+    fetched();
     try {
       closeGathered();
     } finally {
@@ -287,6 +315,7 @@ public final class BatchIterator extends AbstractIterator<Product2<Integer, Colu
         task.pathMetrics().end();
       }
     }
+    state = State.TRANSITIONS.go(state, State.RELEASED, "a reader of tables");
     end.done();
   }
 }

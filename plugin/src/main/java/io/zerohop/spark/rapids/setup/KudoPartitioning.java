@@ -84,7 +84,7 @@ public final class KudoPartitioning {
             RapidsMember.ROUND_ROBIN_PARTITIONS);
     rangeOriginal = RapidsMember.RANGE_TO_GPU.owner(loader);
     rangeToShuffle = RapidsMember.RANGE_TO_GPU.bind(loader);
-    final Class<?> partitioner = define(lookup, "ZerohopRangePartitioner");
+    final Class<?> partitioner = define(lookup, "ZerohopRangePartitioning$Partitioner");
     range = define(lookup, "ZerohopRangePartitioning");
     convertRange =
         lookup.findStatic(

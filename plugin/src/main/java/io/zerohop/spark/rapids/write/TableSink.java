@@ -1,15 +1,31 @@
 package io.zerohop.spark.rapids.write;
 
+import ai.rapids.cudf.DeviceMemoryBuffer;
+import ai.rapids.cudf.HostMemoryBuffer;
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.HostCopy;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.api.TaskStream;
+import io.zerohop.spark.rapids.checksum.RowHash;
+import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.function.Supplier;
+import org.apache.spark.unsafe.Platform;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The target of one map task's tables. Belongs to the task's thread; {@link #close} frees what was
  * not committed.
  */
-public abstract sealed class TableSink implements AutoCloseable permits DeviceSink, HostSink {
+public abstract sealed class TableSink implements AutoCloseable {
   private final OverflowingOutput output;
 
   /**
@@ -56,14 +72,7 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
       return;
     }
     final PackSource headers = batch.headers();
-    if (output.pack(
-        memory -> {
-          if (headers == null) {
-            memory.append(payload);
-          } else {
-            memory.append(headers, payload);
-          }
-        })) {
+    if (output.pack(headers, payload)) {
       return;
     }
     try (HostTables tables = toHost.get()) {
@@ -103,5 +112,327 @@ public abstract sealed class TableSink implements AutoCloseable permits DeviceSi
   @Override
   public void close() throws IOException {
     output.close();
+  }
+
+  /**
+   * Packs tables into GPU memory of this executor. The copies are in the order of the task's own
+   * stream, as is the freeing of what they read.
+   */
+  public static final class DeviceSink extends TableSink {
+    private final ShuffleNode node;
+    private final Duration limit;
+    private final TaskStream stream;
+    private final OffsetBounds bounds;
+
+    /** Null if the map output reports no row checksum. */
+    private final @Nullable RowHash hash;
+
+    /**
+     * A new output.
+     *
+     * @param output owned from now on
+     * @param rowChecksum whether {@link #checksum} will be asked for
+     * @param attempt a number that no other attempt at this map task has
+     * @param limit of the copies of one batch
+     */
+    public DeviceSink(
+        final ShuffleNode node,
+        final OverflowingOutput output,
+        final int partitions,
+        final boolean rowChecksum,
+        final long attempt,
+        final Duration limit) {
+      super(output);
+      this.node = node;
+      this.limit = limit;
+      this.stream = new TaskStream(node::gpuStream);
+      this.bounds = new OffsetBounds(node, stream);
+      this.hash =
+          rowChecksum ? new RowHash(partitions, stream, node::gpuHostBuffer, limit, attempt) : null;
+    }
+
+    @Override
+    public void append(final OutputBatch batch) throws IOException {
+      if (batch instanceof TableBatch tables) {
+        look(tables);
+      }
+      append(batch, batch.payload(), () -> toHost(batch));
+    }
+
+    @Override
+    void hash(final KudoBatch batch) {
+      batch.hash(hash);
+    }
+
+    @Override
+    void open(final KudoBatch batch) {
+      batch.open(RapidsClasses.get(), node.blocksHaveChecksums() ? stream.get() : null, limit);
+      if (hash == null) {
+        stream.close(); // Idle since that wait; others can use it meanwhile.
+      }
+    }
+
+    /** Reads of the tables what their headers say, sums them up, and hashes their rows. */
+    private void look(final TableBatch tables) {
+      final List<OffsetBounds.Wanted> wanted = bounds.enqueue(tables);
+      if (node.blocksHaveChecksums()) {
+        tables.sumUp(stream.get(), limit); // Waits for both.
+      } else if (!wanted.isEmpty()) {
+        stream.get().synchronize(limit);
+      }
+      bounds.take(wanted);
+      if (hash != null) {
+        final RowHash sums = hash;
+        tables.forEach(
+            (table, partition) ->
+                sums.add(partition, table.rows(), table.metadata(), table.address()));
+        sums.launch(); // Behind the wait above: nobody waits for it before the end.
+      } else {
+        stream.close(); // Idle since that wait; others can use it meanwhile.
+      }
+    }
+
+    private HostTables toHost(final OutputBatch batch) {
+      final long[][] starts = {null};
+      final HostBuffer gathered =
+          HostCopy.gather(
+              node::gpuStream,
+              node::gpuHostBuffer,
+              batch.bytes(),
+              limit,
+              (copies, first) ->
+                  starts[0] =
+                      batch.layOut(
+                          first,
+                          (from, offset, at, bytes) ->
+                              copies.add(from.getAddress() + offset, at, bytes)));
+      return new HostTables(starts[0], gathered::close);
+    }
+
+    @Override
+    public long checksum() {
+      return hash == null ? 0 : hash.value();
+    }
+
+    @Override
+    public void close() throws IOException {
+      try {
+        super.close(); // First: copies out of the batch may be under way.
+      } finally {
+        // What is under way on the stream ends before the memory that it uses is freed.
+        stream.close();
+        bounds.close();
+        if (hash != null) {
+          hash.close();
+        }
+      }
+    }
+
+    /**
+     * Copies the first and the last offset of every column of strings or lists to the host, for a
+     * whole batch by one launch. cudf's metadata has no number of characters, which joining tables
+     * needs. For one task's thread; owns its memory.
+     */
+    private static final class OffsetBounds implements AutoCloseable {
+      private static final int BOUND_BYTES = Integer.BYTES;
+
+      private final ShuffleNode node;
+      private final TaskStream stream;
+
+      /** Absent before the first need. */
+      private @Nullable HostBuffer buffer;
+
+      /**
+       * @param stream which is closed before this
+       */
+      OffsetBounds(final ShuffleNode node, final TaskStream stream) {
+        this.node = node;
+        this.stream = stream;
+      }
+
+      /** A table with such columns. */
+      record Wanted(TableBatch.Pending table, PackedColumns columns) {}
+
+      /**
+       * Enqueues the copies.
+       *
+       * @return tables that get bounds by them; what cannot be known stays unknown
+       */
+      List<Wanted> enqueue(final TableBatch batch) {
+        final List<Wanted> wanted = new ArrayList<>();
+        final int[] bounds = {0};
+        batch.forEach(
+            (table, partition) -> {
+              final PackedColumns columns = PackedColumns.parse(table.metadata());
+              if (columns != null && !columns.bounded().isEmpty() && table.address() != 0) {
+                wanted.add(new Wanted(table, columns));
+                bounds[0] += 2 * columns.bounded().size();
+              }
+            });
+        if (!wanted.isEmpty()) {
+          copy(wanted, bounds[0]);
+        }
+        return wanted;
+      }
+
+      /** Tells each table its bounds, once the stream was waited for. */
+      void take(final List<Wanted> wanted) {
+        long at = buffer == null ? 0 : buffer.address();
+        for (final Wanted next : wanted) {
+          final int[] read = new int[2 * next.columns.bounded().size()];
+          for (int i = 0; i < read.length; i++, at += BOUND_BYTES) {
+            read[i] = Platform.getInt(null, at);
+          }
+          next.table.bounds(read);
+        }
+      }
+
+      private void copy(final List<Wanted> wanted, final int bounds) {
+        final long bytes = (long) bounds * BOUND_BYTES;
+        HostBuffer room = buffer;
+        if (room == null || room.bytes() < bytes) {
+          close();
+          room = node.gpuHostBuffer(Math.max(bytes, 64 << 10));
+          buffer = room;
+        }
+        final CopyBatch batch = stream.get().newBatch();
+        long to = room.address();
+        for (final Wanted next : wanted) {
+          for (final int entry : next.columns.bounded()) {
+            final long offsets = next.table.address() + next.columns.data(entry + 1);
+            batch.add(offsets, to, BOUND_BYTES);
+            batch.add(
+                offsets + (long) BOUND_BYTES * next.columns.rows(entry),
+                to + BOUND_BYTES,
+                BOUND_BYTES);
+            to += 2 * BOUND_BYTES;
+          }
+        }
+        stream.get().submit(batch);
+      }
+
+      @Override
+      public void close() {
+        if (buffer != null) {
+          buffer.close();
+          buffer = null;
+        }
+      }
+    }
+  }
+
+  /**
+   * Copies tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
+   * memory: Zerohop runs nothing on its GPU.
+   */
+  public static final class HostSink extends TableSink {
+    private final RapidsClasses rapids = RapidsClasses.get();
+    private final long checksum;
+
+    /**
+     * A new output.
+     *
+     * @param output owned from now on
+     * @param checksum what {@link #checksum} is to say
+     */
+    public HostSink(final OverflowingOutput output, final long checksum) {
+      super(output);
+      this.checksum = checksum;
+    }
+
+    @Override
+    public void append(final OutputBatch batch) throws IOException {
+      try (HostTables tables = toHost(batch)) {
+        append(batch, tables.payload(), () -> tables);
+      }
+    }
+
+    @Override
+    void open(final KudoBatch batch) {
+      batch.open(rapids, null, Duration.ZERO); // Blocks are summed up on the host.
+    }
+
+    /** Waits for each copy, so the tables may be freed when this returns. */
+    private HostTables toHost(final OutputBatch batch) {
+      final long bytes = Math.max(1, batch.bytes());
+      final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
+      boolean done = false;
+      try {
+        final long first = memory.getAddress();
+        final long[] starts =
+            batch.layOut(
+                first,
+                (from, offset, at, length) -> {
+                  try (HostMemoryBuffer part = memory.slice(at - first, length);
+                      DeviceMemoryBuffer piece = from.slice(offset, length)) {
+                    part.copyFromDeviceBuffer(piece);
+                  }
+                });
+        done = true;
+        return new HostTables(starts, memory::close);
+      } finally {
+        if (!done) {
+          memory.close();
+        }
+      }
+    }
+
+    @Override
+    public long checksum() {
+      return checksum;
+    }
+  }
+
+  /**
+   * The tables of a batch in memory of this process, partition by partition and without gaps. For
+   * one thread; owns the memory.
+   */
+  private static final class HostTables implements AutoCloseable {
+    private final long[] starts;
+    private final Runnable free;
+    private boolean closed;
+
+    /**
+     * @param starts where each partition begins, and where the last one ends
+     * @param free gives the memory back
+     */
+    HostTables(final long[] starts, final Runnable free) {
+      this.starts = starts;
+      this.free = free;
+    }
+
+    /** Address of a partition's first byte. */
+    long address(final int partition) {
+      return starts[partition];
+    }
+
+    /** Bytes of a partition. */
+    long bytes(final int partition) {
+      return starts[partition + 1] - starts[partition];
+    }
+
+    /** The tables for who packs them; of use until this is closed. */
+    PackSource payload() {
+      return new PackSource() {
+        @Override
+        public int partitions() {
+          return starts.length - 1;
+        }
+
+        @Override
+        public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+          consumer.extents(address(partition), bytes(partition));
+        }
+      };
+    }
+
+    /** Idempotent. */
+    @Override
+    public void close() {
+      if (!closed) {
+        closed = true;
+        free.run();
+      }
+    }
   }
 }

@@ -67,7 +67,7 @@ class SentFaultsTest {
     assertThat(read().values().stream().mapToInt(Integer::intValue).sum())
         .isEqualTo(nodes.source().blocks().size());
     assertThat(toReader.hasReset()).isTrue();
-    assertThat(reader.stats().moved(Path.SENT).blocks()).isPositive();
+    assertThat(reader.node().counters().moved(Path.SENT).blocks()).isPositive();
   }
 
   @Test

@@ -98,7 +98,7 @@ class SentStrangersTest {
   private static Reply say(
       final Connection by, final int type, final String name, final int number, final ByteBuffer it)
       throws Exception {
-    final ByteBuffer body = Words.body(name, it);
+    final ByteBuffer body = WordBodies.body(name, it);
     final byte[] bytes = new byte[body.remaining()];
     body.get(bytes);
     return upload(by, UploadId.word(type, LINK, number, bytes.length), bytes);
@@ -342,7 +342,7 @@ class SentStrangersTest {
                     .isEqualTo(Reply.DROPPED);
                 final UploadId answer = UploadId.word(UploadId.ANSWER, any >>> 1, i % 4, 100);
                 assertThat(upload(toReader, answer, new byte[100])).isEqualTo(Reply.DROPPED);
-                final ByteBuffer nothing = Words.body(ByteBuffer.allocate(0));
+                final ByteBuffer nothing = WordBodies.body(ByteBuffer.allocate(0));
                 upload(
                     toReader,
                     UploadId.word(UploadId.LOST, any >>> 1, i % 2, nothing.remaining()),

@@ -2,7 +2,7 @@ package io.zerohop.spark.rapids.api;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.compat.Link;
+import io.zerohop.spark.compat.LinkedMember;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;
@@ -44,11 +44,11 @@ class RapidsProbeTest {
   void aMemberWithAnotherDescriptorIsMissing() {
     final ClassLoader loader = RapidsProbe.class.getClassLoader();
     final String cuda = "SHUFFLE ai.rapids.cudf.CudaMemInfo ";
-    assertThat(Link.of(cuda + "free J").isIn(loader)).isTrue();
-    assertThat(Link.of(cuda + "free I").isIn(loader)).isFalse();
-    assertThat(Link.of(cuda + "free ()J").isIn(loader)).isFalse();
-    assertThat(Link.of("SHUFFLE ai.rapids.cudf.Gone").isIn(loader)).isFalse();
-    assertThat(Link.of(cuda + "free (Lai/rapids/cudf/Gone;)J").isIn(loader)).isFalse();
+    assertThat(LinkedMember.of(cuda + "free J").isIn(loader)).isTrue();
+    assertThat(LinkedMember.of(cuda + "free I").isIn(loader)).isFalse();
+    assertThat(LinkedMember.of(cuda + "free ()J").isIn(loader)).isFalse();
+    assertThat(LinkedMember.of("SHUFFLE ai.rapids.cudf.Gone").isIn(loader)).isFalse();
+    assertThat(LinkedMember.of(cuda + "free (Lai/rapids/cudf/Gone;)J").isIn(loader)).isFalse();
   }
 
   @Test

@@ -10,6 +10,7 @@ import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.PackedColumns;
+import io.zerohop.spark.rapids.setup.RapidsLatch.LayoutCheck;
 import java.nio.ByteBuffer;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;

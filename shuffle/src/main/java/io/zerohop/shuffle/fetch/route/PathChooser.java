@@ -9,6 +9,7 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
@@ -35,6 +36,33 @@ public final class PathChooser {
   private static final Message NO_PEERS = Message.of("spark.zerohop.paths does not allow 'peer'");
   private static final Message OTHER_FOLDER =
       Message.of("the owner has another spark.zerohop.socket.dir");
+
+  /**
+   * The path chosen for one owner's blocks.
+   *
+   * @param path the way
+   * @param memory where to read in place; absent if the blocks are moved
+   * @param reason why blocks are staged; absent for any other path. It has no place of its own: the
+   *     owner is known
+   */
+  public record Route(Path path, @Nullable BlockMemory memory, @Nullable Message reason) {
+
+    private static Route inPlace(final BlockMemory memory) {
+      return new Route(memory.path(), memory, null);
+    }
+
+    private static Route ucx() {
+      return new Route(Path.UCX, null, null);
+    }
+
+    private static Route sent() {
+      return new Route(Path.SENT, null, null);
+    }
+
+    private static Route staged(final Message reason) {
+      return new Route(Path.STAGED, null, reason);
+    }
+  }
 
   private final @Nullable Location self;
   private final Set<Path> allowed;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
+import io.zerohop.device.Transitions;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
@@ -11,6 +12,7 @@ import java.nio.ByteBuffer;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -29,17 +31,38 @@ import org.slf4j.LoggerFactory;
  * from here, since jucx itself only knows it weakly.
  */
 final class JucxEndpoint implements UcxEndpoint {
+  /** The steps of an endpoint. */
+  enum State {
+    /** UCX knows nothing of it. */
+    NEW,
+
+    /** Requests may be made. */
+    OPEN,
+
+    /** UCX has lost the peer; what is under way ends with the endpoint. */
+    LOST,
+
+    /** Disconnected; nothing more is sent to UCX. */
+    CLOSED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(NEW, Set.of(OPEN, LOST), OPEN, Set.of(LOST, CLOSED), LOST, Set.of(CLOSED)));
+  }
+
   private final JucxWorker worker;
   private final Consumer<String> onFailure;
   private final Consumer<JucxEndpoint> onClose;
   private final UnpackedKeys<UcpRemoteKey> keys =
       new UnpackedKeys<>(this::unpack, UcpRemoteKey::close);
 
-  /** There while it is open. */
+  private State state = State.NEW;
+
+  /** There until it is closed. */
   private @Nullable UcpEndpoint endpoint;
 
   /** Why nothing can be asked of it any more. */
-  private @Nullable String failure;
+  private String failure = "the endpoint was closed";
 
   /** Requests that UCX has been given and that have not called back. */
   private int underWay;
@@ -62,6 +85,13 @@ final class JucxEndpoint implements UcxEndpoint {
                     .setUcpAddress(direct(peer))
                     .setPeerErrorHandlingMode()
                     .setErrorHandler((which, status, message) -> lost(message)));
+    if (state == State.NEW) {
+      become(State.OPEN);
+    }
+  }
+
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, "an endpoint of UCX");
   }
 
   private static ByteBuffer direct(final byte[] bytes) {
@@ -71,10 +101,10 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   private void lost(final @Nullable String message) {
-    if (failure == null) {
-      final String why = message == null ? "UCX lost the peer" : message;
-      failure = why;
-      onFailure.accept(why);
+    if (state == State.NEW || state == State.OPEN) {
+      become(State.LOST);
+      failure = message == null ? "UCX lost the peer" : message;
+      onFailure.accept(failure);
     }
   }
 
@@ -118,10 +148,8 @@ final class JucxEndpoint implements UcxEndpoint {
     worker.execute(
         () -> {
           final UcpEndpoint open = endpoint;
-          if (open == null || failure != null || worker.isDead()) {
-            request.onError(
-                UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET,
-                failure == null ? "the endpoint is closed" : failure);
+          if (open == null || state != State.OPEN || worker.isDead()) {
+            request.onError(UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET, failure);
             return;
           }
           completion.begin();
@@ -171,7 +199,7 @@ final class JucxEndpoint implements UcxEndpoint {
     if (open == null) {
       return;
     }
-    failure = failure == null ? "the endpoint was closed" : failure;
+    become(State.CLOSED);
     endpoint = null;
     // Ends what is under way, some of it only while the worker goes on.
     open.closeNonBlockingForce();
@@ -184,7 +212,7 @@ final class JucxEndpoint implements UcxEndpoint {
     if (underWay > 0) {
       return;
     }
-    if (endpoint == null) {
+    if (state == State.CLOSED) {
       keys.destroy();
     } else {
       keys.trim();

@@ -202,7 +202,7 @@ public abstract class PathContract {
   void blocksAndBytesAreCounted() {
     final BlockSource source = write(MAPS);
     readAll(source, MOST);
-    final MovedBlocks moved = reader.stats().moved(path());
+    final MovedBlocks moved = reader.counters().moved(path());
     assertThat(moved.blocks()).isEqualTo(source.blocks().size());
     assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(this::movedBytes).sum());
   }

@@ -1,0 +1,96 @@
+package io.zerohop.spark.rdmaproof;
+
+import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One line of a proof. Immutable.
+ *
+ * @param check what was checked, by its name
+ * @param memory whose bytes were read; absent where that does not matter
+ * @param owner name of the host that owned them; empty where that does not matter
+ * @param what what was done, in words
+ * @param bytes of each get; 0 where that does not matter
+ * @param value what was counted or measured; NaN if nothing was
+ * @param unit of the value
+ * @param why why it failed or was skipped, and what would help; may say more where it passed
+ */
+record ProofLine(
+    Check check,
+    @Nullable MemoryKind memory,
+    String owner,
+    String what,
+    long bytes,
+    double value,
+    String unit,
+    Result result,
+    String why) {
+
+  private static final int MAX_CHARACTERS = 2000;
+
+  /** Texts may come from others and end up on a terminal: they are plain and short. */
+  ProofLine {
+    what = text(what);
+    why = text(why);
+  }
+
+  private static String text(final String text) {
+    final String plain = ProofWords.plain(text);
+    return plain.length() <= MAX_CHARACTERS ? plain : plain.substring(0, MAX_CHARACTERS) + "...";
+  }
+
+  /** The result. */
+  enum Result {
+    PASSED,
+    FAILED,
+    SKIPPED
+  }
+
+  /** The subject of a check. */
+  enum Check {
+    /** The hosts are two. */
+    HOSTS,
+    /** The hosts do not lose each other. Found only if they do. */
+    CONNECTION,
+    /** Both have a hardware adapter. */
+    ADAPTER,
+    /** Both have a GPU and a driver for it. */
+    DRIVER,
+    /** Adapters reach GPU memory, by nvidia-peermem or dma-buf. */
+    GPUDIRECT,
+    /** UCX starts as in executors. */
+    UCX,
+    /** A segment is registered. */
+    REGISTER,
+    /** Gets bring the right bytes and no others. */
+    CONTENTS,
+    /** Gets end while the owner is stopped. */
+    ONE_SIDED,
+    /** Gets of owners that are killed end. */
+    KILLED,
+    /** How long gets take, and how much they bring. */
+    RATE,
+    /** A job of Spark's. */
+    JOB;
+
+    String key() {
+      return name().toLowerCase(java.util.Locale.ROOT).replace('_', '-');
+    }
+  }
+
+  /** Of a check of both hosts. */
+  static ProofLine of(final Check check, final String what, final Result result, final String why) {
+    return of(check, null, "", what, result, why);
+  }
+
+  /** Of a check that measures nothing. */
+  static ProofLine of(
+      final Check check,
+      final @Nullable MemoryKind memory,
+      final String owner,
+      final String what,
+      final Result result,
+      final String why) {
+    return new ProofLine(check, memory, owner, what, 0, Double.NaN, "", result, why);
+  }
+}
