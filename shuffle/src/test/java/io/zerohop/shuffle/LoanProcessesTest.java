@@ -72,7 +72,7 @@ class LoanProcessesTest {
     } finally {
       flight.close();
     }
-    eventually("they know it", () -> node.stats().peers().connected() == others);
+    eventually("they know it", () -> node.parts.holdings().readingPeers() == others);
   }
 
   private void write(final int first) throws InterruptedException {
@@ -105,7 +105,7 @@ class LoanProcessesTest {
       eventually("they move to host memory", () -> borrowed() == 0);
       check(MAPS);
       assertThat(reader.ask("read", "self", node.location(), 1, MAPS)).isEqualTo("[PEER]");
-      assertThat(node.stats().outputs().published()).isEqualTo(MAPS);
+      assertThat(node.parts.holdings().outputs()).isEqualTo(MAPS);
     }
   }
 

@@ -227,7 +227,7 @@ class LoanTest {
     check(owner(), owner(), maps);
     eventually("it moves to host memory", () -> borrowed(owner()) == 0);
     check(owner(), owner(), maps);
-    assertThat(owner().stats().outputs().published()).isEqualTo(maps);
+    assertThat(owner().parts.holdings().outputs()).isEqualTo(maps);
   }
 
   @Test
