@@ -14,9 +14,6 @@ public final class BorrowedSegments {
   /** Borrows ahead while less is free; parts of the pool's limit. */
   private static final int AHEAD = 4;
 
-  /** A pool wants back what it lends when less of it is free; parts of its limit. */
-  private static final int RECALLS_WITH_FREE = 8;
-
   /** Pause after nobody lent anything. */
   private static final Duration PAUSE = Duration.ofMillis(50);
 
@@ -24,7 +21,6 @@ public final class BorrowedSegments {
   private final Own own;
   private final Object lock;
   private final Clock clock;
-  private final long limit;
   private final long segmentBytes;
   private final long ahead;
 
@@ -91,7 +87,6 @@ public final class BorrowedSegments {
     this.own = own;
     this.lock = lock;
     this.clock = clock;
-    this.limit = limit;
     this.segmentBytes = segmentBytes;
     this.ahead = Math.max(limit / AHEAD, Math.min(segmentBytes, limit / 2));
   }
@@ -116,8 +111,8 @@ public final class BorrowedSegments {
       if ((refused > 0 || isNearlyFull()) && own.isOpen() && !lent.canRecall()) {
         return Math.max(segmentBytes, refused);
       }
-      if (own.free() < limit / RECALLS_WITH_FREE) {
-        lent.recall(segmentBytes); // Own memory is nearer than another's.
+      if (lent.isWanted(own.free())) {
+        lent.recallFor(segmentBytes); // Own memory is nearer than another's.
       }
       asked = false;
       return 0;

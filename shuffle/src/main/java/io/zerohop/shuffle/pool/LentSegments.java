@@ -34,6 +34,9 @@ public final class LentSegments {
   /** The part of the limit that stays free; as a divisor. */
   private static final int KEEPS_FREE = 4;
 
+  /** A pool with less than this part free wants as much back; as a divisor of the limit. */
+  private static final int RECALLED_AT_ONCE = 8;
+
   /**
    * How long a borrower that was refused its share comes before others, who asks again sooner; and
    * the pause after the device had no memory.
@@ -280,6 +283,19 @@ public final class LentSegments {
     synchronized (lock) {
       return recalls;
     }
+  }
+
+  /**
+   * Recalls what a pool misses that is full, or nearly: an eighth of its limit at least, since it
+   * takes a while to come.
+   */
+  void recallFor(final long missing) {
+    recall(Math.max(missing, limit / RECALLED_AT_ONCE));
+  }
+
+  /** Returns whether less is free than a pool goes on with while it lends. */
+  boolean isWanted(final long free) {
+    return free < limit / RECALLED_AT_ONCE;
   }
 
   /**

@@ -221,7 +221,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     final long room = (limit - reserved) / granularity * granularity;
     if (room < least) {
-      lent.recall(least - room);
+      lent.recallFor(least - room);
       return null;
     }
     final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
