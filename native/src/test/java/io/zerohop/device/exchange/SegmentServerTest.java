@@ -182,11 +182,15 @@ final class SegmentServerTest extends SegmentServerFixture {
                 FullTablePeer.class,
                 server.socket().toString(),
                 "1",
-                "3")) {
-      table.add(3, segment);
-      assertThat(child.line()).isEqualTo("UNAVAILABLE fetched");
+                "3",
+                Long.toString(segment.bytes()))) {
+      table.add(3, segment).lend(segment);
+      assertThat(child.line()).isEqualTo("UNAVAILABLE fetched borrowed");
       assertThat(child.line()).isEqualTo("UNAVAILABLE UNAVAILABLE true");
+      assertThat(child.line()).isEqualTo("UNAVAILABLE");
       assertThat(child.line()).isEqualTo("fetched");
+      assertThat(table.asked).hasSize(2);
+      assertThat(table.out).as("nobody has it, so it went back").isEmpty();
       assertThat(child.exitCode()).isZero();
     }
   }
