@@ -6,24 +6,27 @@
 #                                     4.1.3_2.13-26.08.1-cuda13; needs a JDK 17, Maven, Python 3, xz,
 #                                     readelf and strip, 5 GB of disk, and some minutes for a release of
 #                                     RAPIDS, which is 600 MB to 1 GB
+#   portable.sh DIR maven             the layer maven: Maven, and a repository for "mvn -o verify -Pgpu"
 #   portable.sh setup DIR KIT CELL    there: the kit of one cell
+#   portable.sh setup DIR KIT maven CELL
+#                                     the same with Maven, and one jar of RAPIDS, rapids-whole.jar
 #
-# DIR gets jre/0/part, rapids-VERSION-CUDA_SCALA/N/part and spark-VERSION_SCALA/N/part, of PART_MIB (56)
+# DIR gets jre/00/part, rapids-VERSION-CUDA_SCALA/NN/part and spark-VERSION_SCALA/NN/part, of PART_MIB (56)
 # at most, and work, which need not travel. A layer that is there is not made again. libcudf and libnvcomp keep
 # the code of one GPU architecture, ARCH (90), and jars what Linux on x86-64 needs.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 [ $# -ge 2 ] || {
-  sed -n '2,15s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
+  sed -n '2,18s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
   exit 2
 }
 
 parts() { # layer, folder with its files
   rm -rf "${dir:?}/$1.part" && mkdir -p "$dir/$1.part"
-  tar -C "$2" -cf - . | xz -T0 "-${XZ_LEVEL:-3}" | split -b "${PART_MIB:-56}M" -d -a 1 - "$dir/$1.part/"
+  tar -C "$2" -cf - . | xz -T0 "-${XZ_LEVEL:-3}" | split -b "${PART_MIB:-56}M" -d -a 2 - "$dir/$1.part/"
   local part
-  for part in "$dir/$1.part"/?; do
+  for part in "$dir/$1.part"/??; do
     mv "$part" "$part.tmp" && mkdir "$part" && mv "$part.tmp" "$part/part"
   done
   mv "$dir/$1.part" "$dir/$1"
@@ -95,19 +98,41 @@ spark() { # version, scala
   parts "$layer" "$work/$layer"
 }
 
+# What the build needs beside a JDK, a C compiler and nvcc, but for RAPIDS, which the other layers have.
+# All tests are skipped where there is no GPU, yet Maven has fetched what runs them.
+maven() {
+  local home tree="$work/maven-tree"
+  [ ! -d "$dir/maven" ] || return 0
+  rm -rf "$work/maven" "$tree"
+  mkdir -p "$work/maven"
+  home="$(mvn -v | sed -n 's/^Maven home: //p')"
+  cp -rL "$home" "$work/maven/maven"
+  git clone -q "$here/../.." "$tree"
+  (cd "$tree" && mvn -B -q verify -Pgpu -pl integration-tests -am -Dmaven.repo.local="$work/maven/repository")
+  rm -rf "$tree"
+  parts maven "$work/maven"
+}
+
 # A cell's words: Spark, Scala, RAPIDS, CUDA
 words() { sed -E 's/^([0-9.]+)_([0-9.]+)-([0-9.]+)-(cuda[0-9]+)$/\1 \2 \3 \4/' <<< "$1"; }
 
-setup() { # dir, kit, cell
+setup() { # dir, kit, maven or nothing, cell
   local spark scala rapids cuda layer
+  if [ "$3" = maven ]; then
+    setup "$1" "$2" "$4"
+    cat "$1/maven"/??/part | xz -dc -T0 | tar -xf - -C "$2"
+    cp "$2/rapids.jar" "$2/rapids-whole.jar"
+    "$2/jre17/bin/jar" --update --file "$2/rapids-whole.jar" -C "$2/native" .
+    return
+  fi
   read -r spark scala rapids cuda < <(words "$3")
   mkdir -p "$2"
   for layer in jre "rapids-$rapids-${cuda}_$scala" "spark-${spark}_$scala"; do
-    [ -d "$1/$layer/0" ] || {
+    [ -d "$1/$layer/00" ] || {
       echo "$1 has no layer $layer" >&2
       exit 1
     }
-    cat "$1/$layer"/?/part | xz -dc -T0 | tar -xf - -C "$2"
+    cat "$1/$layer"/??/part | xz -dc -T0 | tar -xf - -C "$2"
   done
   # Other shims were left out when the layer was made.
   grep -qa "spark${spark//./}/com/" "$2/rapids.jar" || {
@@ -117,7 +142,7 @@ setup() { # dir, kit, cell
 }
 
 if [ "$1" = setup ]; then
-  setup "$2" "$3" "$4"
+  setup "${@:2}"
   exit
 fi
 mkdir -p "$1/work"
@@ -126,6 +151,10 @@ shift
 work="$dir/work"
 default_spark="$(sed -n 's:.*<spark.version>\(.*\)</spark.version>.*:\1:p' "$here/../../pom.xml")_2.13"
 for cell in "$@"; do
+  if [ "$cell" = maven ]; then
+    maven
+    continue
+  fi
   read -r spark scala rapids cuda < <(words "$cell")
   [ -n "$cuda" ] || {
     echo "'$cell' is no cell" >&2

@@ -22,7 +22,7 @@ class ThreadsPageTest {
   private static final Pattern LISTED = Pattern.compile("`zerohop-([a-z-]+)`");
 
   /** Neither a doctor's nor a proof's process is an executor. */
-  private static final Set<String> ELSEWHERE = Set.of("doctor", "proof");
+  private static final Set<String> ELSEWHERE = Set.of("doctor", "rdmaproof");
 
   @Test
   void thePageListsTheThreadsThatTheCodeStarts() throws IOException {

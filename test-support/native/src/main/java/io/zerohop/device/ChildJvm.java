@@ -26,7 +26,9 @@ public final class ChildJvm implements AutoCloseable {
       throws IOException {
     final List<String> command = new ArrayList<>(prefix);
     command.add(System.getProperty("java.home") + "/bin/java");
-    command.addAll(List.of("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    // JVMs of several PID namespaces would share one file of performance data, and warn of it.
+    command.addAll(
+        List.of("-Xmx64m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"));
     command.addAll(List.of("-cp", classPath(), main.getName()));
     command.addAll(List.of(arguments));
     return new ChildJvm(
