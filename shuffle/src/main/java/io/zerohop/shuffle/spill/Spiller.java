@@ -364,8 +364,8 @@ final class Spiller implements AutoCloseable {
     for (final int shuffleId : catalog.shuffles()) {
       for (final OwnOutput output : catalog.outputs(shuffleId)) {
         final long bytes = bytes(output, Region::isRecalled);
-        if (stopped) {
-          return;
+        if (stopped || asked.get() != null) {
+          return; // Who waits for this GPU's memory comes before another executor.
         }
         if (bytes > 0 && !immovable.contains(output)) {
           try {
