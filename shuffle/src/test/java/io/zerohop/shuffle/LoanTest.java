@@ -12,6 +12,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
+import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -39,6 +40,7 @@ class LoanTest {
   private static final Duration LIMIT = Duration.ofSeconds(30);
 
   @TempDir private java.nio.file.Path base;
+  private int hosts;
   private final Leaks leaks = new Leaks();
 
   /** Neighbours are met every second. */
@@ -217,6 +219,33 @@ class LoanTest {
     assertThat(lender().stats().evictions().toHost().outputs()).as("its own stay").isZero();
     check(lender(), owner(), maps);
     eventually("nothing is borrowed", () -> borrowed(owner()) == 0);
+  }
+
+  @Test
+  void whatIsRecalledGoesToFilesIfHostMemoryIsFull() {
+    final StoredBlocks files = new StoredBlocks();
+    node(
+        "owner",
+        linked("owner", 0, SMALL)
+            .set("pool.size", 2 * SMALL)
+            .set("segment.size", SMALL)
+            .coldStorage(files),
+        new DeviceOnlyGpu());
+    node("lender", 1, LARGE);
+    awaitMeeting();
+    final int maps = write(owner(), SHUFFLE, 3 * SMALL);
+    while (owner().stats().host().usedBytes() < 2 * SMALL - SEGMENT) {
+      try (MapOutputWriter writer = owner().newMapOutput(OTHER_SHUFFLE, hosts++, PARTITIONS)) {
+        writer.append(TestBlocks.batch(OTHER_SHUFFLE, hosts, 0, PARTITIONS, MOST));
+        writer.commit();
+      }
+    }
+    lender().shrinkDevicePool(LARGE, EvictionScope.COLD, LIMIT);
+    eventually("all is back", () -> lent(lender()) == 0 && borrowed(owner()) == 0);
+    assertThat(owner().stats().evictions().toFiles().outputs()).isPositive();
+    assertThat(
+            TestNodes.fetchAndCheck(lender(), files, BATCHES, MOST, source(owner(), SHUFFLE, maps)))
+        .containsKeys(Path.PEER, Path.STAGED);
   }
 
   @Test

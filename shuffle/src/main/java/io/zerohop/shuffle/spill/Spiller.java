@@ -369,7 +369,9 @@ final class Spiller implements AutoCloseable {
         }
         if (bytes > 0 && !immovable.contains(output)) {
           try {
-            vacate(output, bytes);
+            if (!vacate(output, bytes)) {
+              return; // So will the others.
+            }
           } catch (final ZerohopException e) {
             giveUp(output, Tier.DEVICE, e);
           }
@@ -378,13 +380,17 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  private void vacate(final OwnOutput output, final long bytes) {
+  /** Returns whether there was room for it below. */
+  private boolean vacate(final OwnOutput output, final long bytes) {
     try {
       toHost(output, bytes, Region::isRecalled);
+      return true;
     } catch (final PoolFullException e) {
-      if (!toFile(output, bytes)) {
+      final boolean moved = toFile(output, bytes);
+      if (!moved) {
         LOG.debug("{} stays in borrowed memory: {}", name(output), e.getMessage());
       }
+      return moved;
     }
   }
 
