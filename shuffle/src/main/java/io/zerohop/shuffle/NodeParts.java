@@ -380,7 +380,7 @@ final class NodeParts {
   }
 
   /**
-   * What a node must not hold when nobody uses it; for tests.
+   * The resources that a node must not hold when nobody uses it; for tests.
    *
    * @param outputs map outputs that can be read
    * @param writers map outputs that are being written
