@@ -23,6 +23,10 @@
 #                                  executors), and what they cost
 #   rapids.sh memory DIR KIT OUT   exchanges that GPU memory has no room for, beside files; no task may
 #                                  fail
+#   rapids.sh neighbour DIR KIT OUT
+#                                  two executors, one of them with a pool of a fifth of its blocks, with
+#                                  and without GPU memory borrowed from the other, beside full pools;
+#                                  needs two GPUs. With SMOKE=1 on CPU rows: a test of the script
 #   rapids.sh pressure DIR KIT OUT
 #                                  RAPIDS out of GPU memory while our pool has some, on one GPU: the
 #                                  pool gives it back
@@ -57,7 +61,7 @@
 #   PORT     of the cluster's master (7077), which the other ports and folders go by. Two runs at a
 #            time need one each, an OUT each, GPUs each (GPUS and CUDA_VISIBLE_DEVICES) and processors
 #            each (taskset); BESIDE is kept in the results, for what ran meanwhile
-# For bench, and the last three for checksums, which times TURNS (2) of each, and memory, too:
+# For bench, and the last three for checksums and neighbour, which time TURNS (2) of each, and memory:
 #   CONTENDERS  zerohop sort multithreaded, or ucx if UCX is the folder of a UCX with CUDA; each may
 #               be varied: +arena (another memory pool of RAPIDS), +compress (files, as is Spark's
 #               default; without it they are not), +skipmerge and +kudo (of multithreaded), +nodes
@@ -116,7 +120,7 @@ case "$command" in
     [ $# -eq 2 ] || usage
     pack "$2"
     ;;
-  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command"

@@ -32,7 +32,8 @@ prepare() { # dir, kit, out
 # A standalone master and a worker that offers all GPUs; both end with this script. With a link
 # (25 Gb/s, or "" for all that it carries) two workers, each in a network namespace of its own with
 # half of the executors; they share nothing else than the host's memory and GPUs. With isolated set
-# a worker for each GPU, whose processes see that one alone, as in containers.
+# a worker for each GPU, whose processes see that one alone, as in containers; with workers set one
+# that sees all, and FIRST are options of the Java virtual machines of the first one's executors.
 start_cluster() { # link
   nodes=()        # Their addresses.
   cluster="/tmp/zerohop-cluster-$port"
@@ -41,7 +42,7 @@ start_cluster() { # link
   trap stop_cluster EXIT
   [ $# -eq 0 ] || join_nodes "$1" || return 1
   local host="${nodes[0]:-127.0.0.1}" count="${#nodes[@]}" i
-  [ -z "${isolated:-}" ] || count="$gpus"
+  [ -z "${isolated:-}${workers:-}" ] || count="$gpus"
   # Applications of clusters that run side by side are told apart by their ids, but on Spark 3.5,
   # which has no such key: see socket_dir.
   on_node 0 java -Xmx1g @"$dir/java.options" "${secret[@]}" -Dspark.deploy.appIdPattern="app-%s-%04d-$port" -cp "$SPARK_HOME/jars/*" org.apache.spark.deploy.master.Master \
@@ -72,6 +73,7 @@ start_worker() { # number, of how many
     export CUDA_VISIBLE_DEVICES="$1"
     first=0
   fi
+  [ -z "${FIRST:-}" ] || [ "$1" -ne 0 ] || export JAVA_TOOL_OPTIONS="$FIRST"
   printf '#!/bin/sh\necho %s\n' "'{\"name\":\"gpu\",\"addresses\":[\"$(seq -s '","' "$first" $((first + mine - 1)))\"]}'" > "$cluster/gpus-$1"
   chmod +x "$cluster/gpus-$1"
   on_node "$1" java -Xmx1g @"$dir/java.options" "${secret[@]}" -Dspark.worker.resource.gpu.amount="$mine" \
@@ -79,6 +81,7 @@ start_worker() { # number, of how many
     org.apache.spark.deploy.worker.Worker --host "$host" --port $((port + 1 + 10 * $1)) --webui-port $((port + 1005 + 10 * $1)) \
     -c $((cores * gpus * per_gpu / $2)) -m 200g -d "$cluster/executors/$1" "$master_url" > "$cluster/worker-$1.log" 2>&1 &
   servers+=($!)
+  unset JAVA_TOOL_OPTIONS
 }
 
 # Runs a command where a node is, if there are any; the process is the command itself.
@@ -177,7 +180,7 @@ vary() { # a variation of a contender
     between)
       echo "--conf spark.zerohop.paths=local,sent,staged --conf spark.shuffle.readHostLocalDisk=false"
       ;;
-    killed | isolated | link* | before) ;; # By who submits it.
+    killed | isolated | workers | link* | before) ;; # By who submits it.
     nopeers)
       cc -shared -fPIC -O2 -o "$out/libno_peers.so" "$dir/rapids/no_peers.c" -ldl || return 1
       echo "--conf spark.executorEnv.LD_PRELOAD=$out/libno_peers.so"
@@ -206,7 +209,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, nopeers, killed, before, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac
@@ -224,11 +227,12 @@ whole_exchanges="$no_broadcasts $wrapping_sums --conf spark.sql.adaptive.coalesc
 
 # Submits one application to a cluster of its own; its logs stay in OUT.
 submit() { # name, contender, more settings, class, arguments ...
-  local name="$1" contender="$2" more="$3" class="$4" status=0 settings link=() secret=() isolated=
+  local name="$1" contender="$2" more="$3" class="$4" status=0 settings link=() secret=() isolated='' workers=''
   shift 4
   settings="$(settings "$contender")" || return 1
   if [[ "$contender" =~ \+link([0-9]*) ]]; then link=("${BASH_REMATCH[1]}"); fi
   [[ "$contender" != *+isolated* ]] || isolated=1
+  [[ "$contender" != *+workers* ]] || workers=1
   # Masters and workers of a standalone cluster have the application's.
   [[ "$contender" != *+crypto* ]] ||
     secret=(-Dspark.authenticate=true -Dspark.authenticate.secret=of-a-benchmark -Dspark.network.crypto.enabled=true)

@@ -2,6 +2,7 @@
 
 import collections
 import json
+import os
 import pathlib
 import statistics
 import sys
@@ -289,6 +290,57 @@ def memory(file):
             f"failed tasks {sum(row['failed_tasks'] for row in group)}"
         )
     return rows
+
+
+def neighbour(out, commit_file, file):
+    """An executor whose pool is too small, beside one that has room: what borrowed memory changes."""
+    rows, groups = timed(file)
+    by_case = {}
+    for key, group in groups.items():
+        by_case.setdefault(key[-1], []).extend(group)
+    full = by_case.get("full")
+    print(
+        f"{'case':<8} {'stages ms':>10} {'(range)':>12} {'of full':>8} {'write':>6} {'read':>6}"
+        f" {'borrowed MB':>12} {'to host MB':>11} {'failed tasks':>13}"
+    )
+    table = []
+    for case, group in by_case.items():
+        stages = [row["exchange_ms"] for row in group]
+        ratio = middle(group, "exchange_ms") / middle(full, "exchange_ms") if full else None
+        line = {
+            "case": case,
+            "runs": len(group),
+            "exchange_ms": middle(group, "exchange_ms"),
+            "write_ms": middle(group, "write_ms"),
+            "read_ms": middle(group, "read_ms"),
+            "of_full": round(ratio, 3) if ratio else None,
+            "borrowed_bytes": middle(group, "pool_device_borrowed_written_bytes"),
+            "overflow_bytes": middle(group, "overflow_bytes"),
+            "failed_tasks": sum(row["failed_tasks"] for row in rows if row["case"] == case),
+        }
+        table.append(line)
+        print(
+            f"{case:<8} {line['exchange_ms']:>10.0f} {f'{min(stages)}-{max(stages)}':>12}"
+            f" {line['of_full'] or 0:>8.2f} {line['write_ms']:>6.0f} {line['read_ms']:>6.0f}"
+            f" {line['borrowed_bytes'] / 1e6:>12.0f} {line['overflow_bytes'] / 1e6:>11.0f}"
+            f" {line['failed_tasks']:>13}"
+        )
+    found = {line["case"]: line for line in table}
+    goal = {
+        "goal": "stages with a pool of a fifth on one executor and a neighbour that lends, over those with full pools",
+        "at_most": 1.15,
+        "value": found.get("borrow", {}).get("of_full"),
+    }
+    print(f"goal: {goal['goal']}: {goal['value']} (at most {goal['at_most']})")
+    if os.environ.get("SMOKE"):
+        print("a test of the script: nothing is written, since no rows were in GPU memory")
+        return
+    write(out, measurement("neighbour", commit_file, rows) | {"cases": table, "goals": [goal]})
+    wrong = [line["case"] for line in table if line["failed_tasks"]]
+    if wrong:
+        sys.exit(f"tasks failed: {wrong}")
+    if not found.get("borrow", {}).get("borrowed_bytes"):
+        sys.exit("nothing was borrowed")
 
 
 def checksums(retry, timings):

@@ -29,6 +29,29 @@ memory() {
   return "$status"
 }
 
+# One executor of several whose pool has room for a fifth of its blocks, while the others have room:
+# beside full pools, with and without borrowed memory. Cases take turns. With SMOKE=1 rows of the CPU,
+# which are never in GPU memory: a test of the script.
+neighbour() {
+  local status=0 turn fifth pool="spark.zerohop.device.pool.size" contender="zerohop+workers"
+  cores="${CORES:-16}"
+  [ -z "${SMOKE:-}" ] || contender="rows+workers"
+  rm -f "$out/neighbour.jsonl"
+  fifth="$((${MILLIONS:-80} * 56 / 5 / gpus))m"
+  for ((turn = 0; turn < ${TURNS:-2}; turn++)); do
+    FIRST="" neighbour_case full "" || status=1
+    FIRST="-D$pool=$fifth" neighbour_case borrow "" || status=1
+    FIRST="-D$pool=$fifth" neighbour_case off "--conf spark.zerohop.device.pool.borrow=false" || status=1
+  done
+  python3 "$dir/rapids/results.py" neighbour "$dir/commit" "$out/neighbour.json" "$out/neighbour.jsonl" || status=1
+  return "$status"
+}
+
+neighbour_case() { # name, settings
+  submit "neighbour-$1-$turn" "$contender" "$whole_exchanges $2" io.zerohop.gpu.GpuBenchApp "$1" "$out/neighbour.jsonl" \
+    "${MILLIONS:-80}" $((16 * gpus)) "${ROUNDS:-7}" "${QUERIES:-64:repartition}"
+}
+
 # One run of GpuPressureApp: a pool of 5 GiB that a shuffle fills, on one GPU.
 press() { # way, settings
   submit "pressure-$1" zerohop "$whole_exchanges --conf spark.zerohop.device.pool.size=5g

@@ -11,6 +11,7 @@
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
   results.py kudo COMMIT_FILE OUT.json FOLDER
   results.py memory COMMIT_FILE OUT.json MEMORY.jsonl
+  results.py neighbour COMMIT_FILE OUT.json NEIGHBOUR.jsonl
   results.py nodes COMMIT_FILE OUT.json PEERS.jsonl BENCH.jsonl RESULT.json ...
   results.py pressure COMMIT_FILE OUT.json PRESSURE.jsonl
   results.py proof COMMIT_FILE OUT.json RESULT.json ...
@@ -29,7 +30,7 @@ import sys
 from cells import cells
 from checks import check, faults, nodes, pressure, proof, rows
 from doctor import doctor
-from exchanges import bench, between, blocks, checksums, demo, memory, tax
+from exchanges import bench, between, blocks, checksums, demo, memory, neighbour, tax
 from kudo import kudo
 from measurement import measurement
 from measurements import write
@@ -48,6 +49,7 @@ def main():
         "cells": cells,
         "doctor": doctor,
         "kudo": kudo,
+        "neighbour": neighbour,
         "tax": tax,
         "tiers": tiers,
         "tpch": tpch,

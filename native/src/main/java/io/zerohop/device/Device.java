@@ -45,6 +45,14 @@ public interface Device extends AutoCloseable {
    */
   Segment map(SegmentHandle handle, String owner, PeerAccess access);
 
+  /**
+   * Maps memory that a peer lends, for reading and writing, as {@link #map} does. This process
+   * hands it on: the segment can be exported, also when the peer has ended.
+   *
+   * @throws ZerohopException (FALLBACK) as {@link #map}
+   */
+  Segment borrow(SegmentHandle handle, String lender);
+
   /** Segment sizes are multiples of this many bytes. */
   long granularity();
 

@@ -4,8 +4,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A large region of exportable memory, mapped into this process for its whole life. A segment is
- * either owned (allocated here) or mapped from a peer; both are readable, and only the owner may
- * write block bytes.
+ * owned (allocated here), mapped from a peer, or borrowed from one; all are readable, and only who
+ * owns or has borrowed it may write block bytes.
  *
  * <p>Thread safe. After {@link #close()} the address must not be touched.
  */
@@ -23,14 +23,15 @@ public interface Segment extends AutoCloseable {
   /**
    * A new handle to this memory that can be sent to a peer. The caller owns it and closes it.
    *
-   * @throws IllegalStateException on a mapped segment: only owners export
+   * @throws IllegalStateException on a mapped segment: only who owns or has borrowed it exports
    */
   SegmentHandle export();
 
   /**
    * A handle by which devices of the same clique on other nodes map this memory; absent where
-   * {@link Device#fabric} says that there is none. It holds nothing: whoever maps it reads memory
-   * that is gone once this segment is closed, or its process has ended.
+   * {@link Device#fabric} says that there is none, and of a borrowed segment. It holds nothing:
+   * whoever maps it reads memory that is gone once this segment is closed, or its process has
+   * ended.
    *
    * @throws IllegalStateException on a mapped segment: only owners export
    */

@@ -6,6 +6,7 @@ import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
 
@@ -20,14 +21,15 @@ public final class ContractPeer {
 
   private ContractPeer() {}
 
-  /** Arguments: echo|export, class of the device under test, base folder of sockets. */
+  /** Arguments: echo|export|read, class of the device under test, base folder of sockets. */
   public static void main(final String[] arguments) throws Exception {
     final DeviceUnderTest subject =
         (DeviceUnderTest) Class.forName(arguments[1]).getConstructor().newInstance();
-    if (arguments[0].equals("echo")) {
-      echo(subject, Path.of(arguments[2]));
-    } else {
-      export(subject, Path.of(arguments[2]));
+    final Path base = Path.of(arguments[2]);
+    switch (arguments[0]) {
+      case "echo" -> echo(subject, base);
+      case "read" -> read(subject, base);
+      default -> export(subject, base);
     }
   }
 
@@ -53,6 +55,19 @@ public final class ContractPeer {
       }
     }
     System.out.println("done");
+  }
+
+  /** Compares the parent's segment with the pattern. */
+  private static void read(final DeviceUnderTest subject, final Path base) {
+    try (Device device = subject.open();
+        SocketFolder folder = SocketFolder.open(base, "app");
+        PeerLink link =
+            PeerLink.connect(
+                folder.socket("parent"), "child", "parent", SegmentTable.SECRET, LIMIT);
+        Segment segment = device.map(link.fetch(SEGMENT_ID, LIMIT), "a peer")) {
+      final byte[] bytes = subject.read(segment.address(), PATTERN_BYTES);
+      System.out.println(Arrays.equals(bytes, pattern()) ? "same" : "different");
+    }
   }
 
   /** Half of the rounds lie before the wrap-around, half behind it. */

@@ -4,10 +4,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentTable;
 import io.zerohop.device.exchange.SocketFolder;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -153,6 +155,76 @@ public abstract class DeviceContractTest extends ColumnContract {
             .isEqualTo(ContractPeer.pattern());
       }
       folder.sweep();
+    }
+  }
+
+  @Test
+  void borrowedMemoryIsWrittenAndHandedOn() {
+    final Segment lender = device.allocate(1 << 20);
+    final Segment borrowed = device.borrow(lender.export(), "a peer");
+    final byte[] bytes = random(8, 1 << 20);
+    subject.write(borrowed.address(), bytes);
+    assertThat(borrowed.owned()).isFalse();
+    assertThat(borrowed.exportFabric()).isNull();
+    assertThat(subject.read(lender.address(), bytes.length)).isEqualTo(bytes);
+    lender.close();
+    try (Segment third = device.map(borrowed.export(), "the borrower", PeerAccess.READ)) {
+      borrowed.close();
+      assertThatThrownBy(borrowed::export).isInstanceOf(IllegalStateException.class);
+      assertThat(subject.read(third.address(), bytes.length)).isEqualTo(bytes);
+    }
+  }
+
+  /** A lender, a borrower and a reader, each a process; the lender is killed first. */
+  @Test
+  void memoryBorrowedFromAKilledProcessIsReadByAThird(@TempDir final Path scratch)
+      throws Exception {
+    final Path base = scratch.resolve("s");
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        ChildJvm child = child("export", base)) {
+      assertThat(child.line()).isEqualTo("ready");
+      final Segment borrowed;
+      try (PeerLink link =
+          PeerLink.connect(folder.socket("child"), "parent", "child", SegmentTable.SECRET, LIMIT)) {
+        borrowed = device.borrow(link.fetch(ContractPeer.SEGMENT_ID, LIMIT), "a peer");
+      }
+      subject.write(borrowed.address(), new byte[ContractPeer.PATTERN_BYTES]);
+      child.kill();
+      copyThrough(borrowed, ContractPeer.pattern());
+      try (SegmentServer server =
+          new SegmentServer(
+              folder,
+              "parent",
+              SegmentTable.SECRET,
+              new SegmentTable().add(ContractPeer.SEGMENT_ID, borrowed),
+              SegmentServer.Limits.DEFAULT)) {
+        server.start();
+        try (ChildJvm third = child("read", base)) {
+          assertThat(third.line()).isEqualTo("same");
+          assertThat(third.exitCode()).isZero();
+        }
+      }
+      borrowed.close();
+      folder.sweep();
+    }
+  }
+
+  /** Brings bytes into a segment by copies of this device, as tasks do, and back to the host. */
+  private void copyThrough(final Segment segment, final byte[] bytes) {
+    try (Segment own = device.allocate(bytes.length);
+        HostBuffer host = device.hostBuffer(bytes.length);
+        CopyStream stream = device.openStream("borrowed")) {
+      subject.write(own.address(), bytes);
+      final CopyBatch batch = stream.newBatch();
+      batch.add(own.address(), segment.address(), bytes.length);
+      stream.submit(batch);
+      batch.clear();
+      batch.add(segment.address(), host.address(), bytes.length);
+      stream.submit(batch);
+      stream.synchronize(LIMIT);
+      final byte[] back = new byte[bytes.length];
+      new UnsafeBuffer(host.address(), bytes.length).getBytes(0, back);
+      assertThat(back).isEqualTo(bytes);
     }
   }
 

@@ -27,6 +27,7 @@ import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.mapped.Borrower;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
@@ -100,6 +101,12 @@ final class NodeParts {
   /** Absent if neighbours are met only when they are read. */
   private final @Nullable ChoreThread neighbours;
 
+  /** Absent without a GPU or neighbours, if map outputs never move, or if it is not to borrow. */
+  private final @Nullable Borrower borrower;
+
+  /** By the thread of the neighbours. */
+  private long metAt;
+
   /** The path between nodes by UCX, if there is one. */
   private final @Nullable UcxNode ucx;
 
@@ -171,6 +178,12 @@ final class NodeParts {
               conf,
               setup.contacts,
               clock);
+      final boolean hasNeighbours = setup.neighbours && conf.paths().contains(Path.PEER);
+      final Pool gpuPool = tiers.device();
+      borrower =
+          gpuPool != null && hasNeighbours && conf.device().poolBorrow() && conf.spill().start() < 1
+              ? new Borrower(gpuPool, peers)
+              : null;
       receiveBudget = new ReceiveBudget(conf.fetch().receiveBuffers(), clock);
       final PathChooser paths =
           new PathChooser(location, conf.paths(), local, peers, ucx, sending, clock);
@@ -207,10 +220,11 @@ final class NodeParts {
               () -> outputs.pendingCommits() > 0,
               clock);
       begun.push(evictor::close);
-      neighbours =
-          setup.neighbours && conf.paths().contains(Path.PEER)
-              ? begin("neighbours", MEETING, peers::meetNeighbours, begun)
-              : null;
+      metAt = clock.nanos() - MEETING.toNanos();
+      neighbours = hasNeighbours ? begin("neighbours", MEETING, this::meet, begun) : null;
+      if (borrower != null && neighbours != null) {
+        borrower.start(neighbours::hurry, evictor::hurry);
+      }
       done = true;
     } finally {
       if (!done) {
@@ -366,7 +380,7 @@ final class NodeParts {
   }
 
   /**
-   * What a node must not hold when nobody uses it; for tests.
+   * The resources that a node must not hold when nobody uses it; for tests.
    *
    * @param outputs map outputs that can be read
    * @param writers map outputs that are being written
@@ -415,9 +429,23 @@ final class NodeParts {
         .error(LOG, cause);
   }
 
+  /** What may wait for neighbours: loans, and once a second those that are new. */
+  private void meet() {
+    if (borrower != null) {
+      borrower.round();
+    }
+    if (clock.since(metAt) >= MEETING.toNanos()) {
+      metAt = clock.nanos();
+      peers.meetNeighbours();
+    }
+  }
+
   /** Small chores that no caller waits for. */
   private void maintain() {
     memory.trim();
+    if (borrower != null) {
+      borrower.sweep();
+    }
     peers.sweep();
     ways.forEach(RemoteNode::maintain);
     // In this order: who removes the socket in good order has changed the state before.

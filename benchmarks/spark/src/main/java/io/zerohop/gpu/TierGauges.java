@@ -18,6 +18,9 @@ record TierGauges(Map<String, Long> sums) {
       List.of(
           "pool.device.peak.bytes",
           "pool.device.shrunk.bytes",
+          "pool.device.borrowed.peak.bytes",
+          "pool.device.borrowed.written.bytes",
+          "pool.device.recalled.segments",
           "spill.host.bytes",
           "spill.host.nanos",
           "spill.files.bytes",

@@ -252,16 +252,29 @@ public final class CudaDevice implements Device {
   @Override
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
-      open.checkOpen();
-      if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
-        throw new ZerohopException(
-            Category.FALLBACK,
-            Message.of("a segment of " + owner + " was refused")
-                .at(context.toString())
-                .because("its size of " + handle.bytes() + " bytes is not one of a segment"));
-      }
+      checkSize(handle, owner);
       final String name = "mapped-" + nextId.incrementAndGet();
       return open.add(CudaSegment.map(context, open::remove, name, owner, handle));
+    }
+  }
+
+  @Override
+  public Segment borrow(final SegmentHandle handle, final String lender) {
+    try (handle) {
+      checkSize(handle, lender);
+      final String name = "borrowed-" + nextId.incrementAndGet();
+      return open.add(CudaSegment.borrow(context, open::remove, name, lender, handle));
+    }
+  }
+
+  private void checkSize(final SegmentHandle handle, final String owner) {
+    open.checkOpen();
+    if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
+      throw new ZerohopException(
+          Category.FALLBACK,
+          Message.of("a segment of " + owner + " was refused")
+              .at(context.toString())
+              .because("its size of " + handle.bytes() + " bytes is not one of a segment"));
     }
   }
 

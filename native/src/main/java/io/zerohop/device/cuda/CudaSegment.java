@@ -6,17 +6,20 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.OpaqueHandle;
+import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FdHandle;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * GPU memory made by {@code cuMemCreate}. The owner keeps the allocation's handle to export it; a
- * mapped segment keeps only its mapping, which holds the memory, also when the owner is gone; one
- * that was mapped by a fabric handle holds nothing.
+ * GPU memory made by {@code cuMemCreate}. The owner keeps the allocation's handle to export it, and
+ * who has borrowed it keeps the descriptor by which it came. A mapped segment keeps only its
+ * mapping, which holds the memory, also when the owner is gone; one that was mapped by a fabric
+ * handle holds nothing.
  */
 final class CudaSegment implements Segment {
   private static final long NO_HANDLE = 0;
+  private static final int NO_DESCRIPTOR = -1;
 
   /** The handles that memory is made for. */
   enum Handles {
@@ -40,6 +43,10 @@ final class CudaSegment implements Segment {
   private final String name;
   private final Handles handles;
   private final long handle;
+
+  /** Of a borrowed segment. */
+  private final int descriptor;
+
   private final long address;
   private final long bytes;
   private volatile boolean closed;
@@ -50,6 +57,7 @@ final class CudaSegment implements Segment {
       final String name,
       final Handles handles,
       final long handle,
+      final int descriptor,
       final long address,
       final long bytes) {
     this.context = context;
@@ -57,6 +65,7 @@ final class CudaSegment implements Segment {
     this.name = name;
     this.handles = handles;
     this.handle = handle;
+    this.descriptor = descriptor;
     this.address = address;
     this.bytes = bytes;
   }
@@ -84,7 +93,8 @@ final class CudaSegment implements Segment {
       DriverMemory.release(handle);
       CudaStatus.checkAllocation(status, "cuMemMap", context.toString(), bytes);
     }
-    return new CudaSegment(context, onClose, name, handles, handle, result[0], bytes);
+    return new CudaSegment(
+        context, onClose, name, handles, handle, NO_DESCRIPTOR, result[0], bytes);
   }
 
   /** Maps a peer's memory; the handle stays the caller's. */
@@ -94,6 +104,36 @@ final class CudaSegment implements Segment {
       final String name,
       final String owner,
       final SegmentHandle from) {
+    return map(context, onClose, name, owner, from, NO_DESCRIPTOR);
+  }
+
+  /** The same of memory that a peer lends, which can be exported. */
+  static CudaSegment borrow(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final String lender,
+      final SegmentHandle from) {
+    final int descriptor = Descriptor.duplicate(from.fd());
+    boolean done = false;
+    try {
+      final CudaSegment segment = map(context, onClose, name, lender, from, descriptor);
+      done = true;
+      return segment;
+    } finally {
+      if (!done) {
+        Descriptor.close(descriptor);
+      }
+    }
+  }
+
+  private static CudaSegment map(
+      final CudaContext context,
+      final Consumer<Object> onClose,
+      final String name,
+      final String owner,
+      final SegmentHandle from,
+      final int descriptor) {
     context.enter();
     final long[] result = new long[1];
     final boolean fabric = from.kind() == SegmentHandle.Kind.FABRIC;
@@ -121,6 +161,7 @@ final class CudaSegment implements Segment {
         name + " of " + owner,
         Handles.DESCRIPTOR,
         NO_HANDLE,
+        descriptor,
         result[0],
         from.bytes());
   }
@@ -152,9 +193,10 @@ final class CudaSegment implements Segment {
   @Override
   public synchronized SegmentHandle export() {
     checkOpen();
-    if (!owned()) {
-      throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
+    if (isBorrowed()) {
+      return new FdHandle(Descriptor.duplicate(descriptor), bytes);
     }
+    checkOwned();
     context.enter();
     final long[] result = new long[1];
     CudaStatus.check(
@@ -167,9 +209,10 @@ final class CudaSegment implements Segment {
   @Override
   public synchronized @Nullable SegmentHandle exportFabric() {
     checkOpen();
-    if (!owned()) {
-      throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
+    if (isBorrowed()) {
+      return null;
     }
+    checkOwned();
     if (handles == Handles.DESCRIPTOR) {
       return null;
     }
@@ -180,6 +223,16 @@ final class CudaSegment implements Segment {
         "cuMemExportToShareableHandle",
         context.toString());
     return new OpaqueHandle(SegmentHandle.Kind.FABRIC, this.bytes, bytes);
+  }
+
+  private boolean isBorrowed() {
+    return descriptor != NO_DESCRIPTOR;
+  }
+
+  private void checkOwned() {
+    if (!owned()) {
+      throw new IllegalStateException(this + " was mapped from a peer and cannot be exported");
+    }
   }
 
   void checkOpen() {
@@ -199,6 +252,9 @@ final class CudaSegment implements Segment {
     final int status = DriverMemory.unmap(address, bytes);
     if (owned()) {
       DriverMemory.release(handle);
+    }
+    if (isBorrowed()) {
+      Descriptor.close(descriptor);
     }
     CudaStatus.check(status, "cuMemUnmap", context.toString());
   }

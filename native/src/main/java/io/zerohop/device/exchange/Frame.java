@@ -26,6 +26,8 @@ import java.nio.charset.StandardCharsets;
  *  GONE       segment id (8) | seal (32)
  *  REFUSED    reason (1)
  *  WITHHELD   segment id (8) | seal (32)
+ *  BORROW     size in bytes (8) | seal (32)
+ *  RETURN     segment id (8) | seal (32)
  * </pre>
  *
  * A process is a {@link ProcessIdentity}. A seal is made by {@link Proofs.Seals}.
@@ -33,7 +35,7 @@ import java.nio.charset.StandardCharsets;
 record Frame(Type type, byte[] payload) {
   static final int HEADER_BYTES = 8;
   static final short MAGIC = 0x5A48;
-  static final byte VERSION = 3;
+  static final byte VERSION = 4;
   static final int NONCE_BYTES = 32;
   static final int PROOF_BYTES = 32;
   static final int SEAL_BYTES = 32;
@@ -58,7 +60,9 @@ record Frame(Type type, byte[] payload) {
     SEGMENT(6, SEGMENT_FIXED_BYTES + SEAL_BYTES, SEGMENT_FIXED_BYTES + OPAQUE_BYTES + SEAL_BYTES),
     GONE(7, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     REFUSED(8, 1, 1),
-    WITHHELD(9, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
+    WITHHELD(9, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    BORROW(10, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
 
     private static final Type[] VALUES = values();
 
@@ -122,6 +126,11 @@ record Frame(Type type, byte[] payload) {
   static Frame welcome(final byte[] proof, final byte[] greeting) {
     final ByteBuffer payload = ByteBuffer.allocate(proof.length + greeting.length);
     return new Frame(Type.WELCOME, payload.put(proof).put(greeting).array());
+  }
+
+  /** A BORROW of so many bytes, without its seal. */
+  static Frame borrow(final long bytes) {
+    return ofId(Type.BORROW, bytes);
   }
 
   /** A frame about one segment, without its seal, as below. */
@@ -192,6 +201,15 @@ record Frame(Type type, byte[] payload) {
 
   long asId() {
     return ByteBuffer.wrap(payload).getLong();
+  }
+
+  /** The size that a BORROW without its seal asks for. */
+  long asSize() {
+    final long bytes = asId();
+    if (bytes <= 0) {
+      throw new ExchangeException(Reason.PROTOCOL, "a BORROW of no bytes");
+    }
+    return bytes;
   }
 
   /** Reads a SEGMENT without its seal. */

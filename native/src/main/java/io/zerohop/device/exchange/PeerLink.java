@@ -17,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
@@ -32,7 +33,10 @@ import org.slf4j.LoggerFactory;
 public final class PeerLink implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerLink.class);
   private static final long RETRY_NANOS = 1_000_000;
-  private static final long NONE = -1;
+
+  /** In place of a segment's id where none is lent. */
+  static final long NOT_LENT = 0;
+
   private static final Set<Frame.Type> ANSWERS =
       EnumSet.of(Frame.Type.SEGMENT, Frame.Type.GONE, Frame.Type.WITHHELD);
 
@@ -44,8 +48,11 @@ public final class PeerLink implements AutoCloseable {
   private final int peerPid;
   private final ReentrantLock fetchLock = new ReentrantLock();
 
-  /** Segment that the peer was asked for and has not answered yet; -1 if none. With fetchLock. */
-  private long unanswered = NONE;
+  /** What the peer was asked for and has not answered yet. With fetchLock. */
+  private @Nullable Request unanswered;
+
+  /** A loan that nobody here has, and that goes back before the next request. With fetchLock. */
+  private long orphan = NOT_LENT;
 
   /** Requests so far, which is the number of the last one. With fetchLock. */
   private long requests;
@@ -250,6 +257,34 @@ public final class PeerLink implements AutoCloseable {
    *     AUTHENTICATION) if the link has ended
    */
   public @Nullable SegmentHandle fetch(final long segmentId, final Duration limit) {
+    final Loan answer = ask(new Request(Frame.Type.FETCH, segmentId), limit);
+    return answer == null ? null : answer.handle();
+  }
+
+  /**
+   * Asks for a segment to write to, which the peer counts as its own until it is {@link #giveBack
+   * given back} or the link ends. A loan that comes after the limit is given back by the next
+   * request.
+   *
+   * @param bytes the size that the segment is to have
+   * @param limit longest time
+   * @return absent when the peer lends none; the caller owns the handle
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public @Nullable Loan borrow(final long bytes, final Duration limit) {
+    return ask(new Request(Frame.Type.BORROW, bytes), limit);
+  }
+
+  /**
+   * Gives a borrowed segment back, which nobody here uses any more.
+   *
+   * @throws ExchangeException as {@link #fetch}; if the link goes on, the peer knows of it even so
+   */
+  public void giveBack(final long segmentId, final Duration limit) {
+    ask(new Request(Frame.Type.RETURN, segmentId), limit);
+  }
+
+  private @Nullable Loan ask(final Request request, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
     lockFetch(deadline);
     try {
@@ -258,9 +293,9 @@ public final class PeerLink implements AutoCloseable {
       }
       boolean done = false;
       try {
-        final Answer answer = exchange(segmentId, deadline);
+        final Answer answer = exchange(request, deadline);
         done = true;
-        return answer.handleOrThrow();
+        return answer.segmentOrThrow();
       } finally {
         if (!done) {
           close(); // An answer that comes late would be taken for that to the next question.
@@ -287,33 +322,88 @@ public final class PeerLink implements AutoCloseable {
   }
 
   /**
-   * An answer that the protocol allows.
+   * A segment that a peer has handed over.
    *
-   * @param handle absent if the segment is gone, or was not handed over
-   * @param why it was not handed over, if that is the case
+   * @param segmentId the peer's name for it
+   * @param handle owned by who received it
    */
-  private record Answer(@Nullable SegmentHandle handle, @Nullable Message why) {
-    @Nullable SegmentHandle handleOrThrow() {
-      if (why != null) {
-        throw new ExchangeException(Reason.UNAVAILABLE, why);
-      }
-      return handle;
+  public record Loan(long segmentId, SegmentHandle handle) {}
+
+  /**
+   * A request that a peer answers.
+   *
+   * @param subject the id of a segment, or the size of one
+   */
+  private record Request(Frame.Type type, long subject) {
+
+    /** The id that an answer without a segment names. */
+    long refusedId() {
+      return type == Frame.Type.BORROW ? NOT_LENT : subject;
+    }
+
+    /** Whether a segment fits. */
+    boolean fits(final Frame.SegmentInfo segment) {
+      return switch (type) {
+        case FETCH -> segment.id() == subject;
+        case BORROW -> segment.id() != NOT_LENT && segment.bytes() == subject;
+        default -> false;
+      };
+    }
+
+    Frame frame() {
+      return Frame.ofId(type, subject);
+    }
+
+    @Override
+    public String toString() {
+      return switch (type) {
+        case BORROW -> "a loan of " + subject + " bytes";
+        case RETURN -> "the return of segment " + subject;
+        default -> "segment " + subject;
+      };
     }
   }
 
-  private Answer exchange(final long segmentId, final Deadline deadline) {
-    if (unanswered != NONE && !receivesLate()) {
+  /**
+   * An answer that the protocol allows.
+   *
+   * @param segment absent if it is gone, or was not handed over
+   * @param why it was not handed over, if that is the case
+   */
+  private record Answer(@Nullable Loan segment, @Nullable Message why) {
+    @Nullable Loan segmentOrThrow() {
+      if (why != null) {
+        throw new ExchangeException(Reason.UNAVAILABLE, why);
+      }
+      return segment;
+    }
+  }
+
+  private Answer exchange(final Request request, final Deadline deadline) {
+    if (unanswered != null && !receivesLate()) {
       return new Answer(null, Message.of(silence()));
     }
+    if (orphan != NOT_LENT) {
+      final Request back = new Request(Frame.Type.RETURN, orphan);
+      orphan = NOT_LENT;
+      final Answer returned = send(back, deadline);
+      if (returned.why() != null) {
+        return returned;
+      }
+    }
+    return send(request, deadline);
+  }
+
+  private Answer send(final Request request, final Deadline deadline) {
     requests++;
-    channel.send(seals.seal(Frame.ofId(Frame.Type.FETCH, segmentId), requests), deadline);
-    unanswered = segmentId;
+    channel.send(seals.seal(request.frame(), requests), deadline);
+    unanswered = request;
     final Frame answer = receiveOrNull(deadline);
     if (answer == null) {
       return new Answer(null, Message.of(silence()));
     }
-    unanswered = NONE;
-    return answer(segmentId, answer);
+    unanswered = null;
+    return answer(request, answer);
   }
 
   /** The next frame; absent if the peer says nothing until the deadline. */
@@ -330,62 +420,70 @@ public final class PeerLink implements AutoCloseable {
 
   /** Takes the answer that nobody waits for any more, if it has come. Does not wait. */
   private boolean receivesLate() {
-    final Frame late = receiveOrNull(Deadline.in(Duration.ZERO));
-    if (late == null) {
+    final Request late = Objects.requireNonNull(unanswered, "no request is unanswered");
+    final Frame frame = receiveOrNull(Deadline.in(Duration.ZERO));
+    if (frame == null) {
       return false;
     }
-    final SegmentHandle unwanted = answer(unanswered, late).handle();
+    unanswered = null;
+    final Loan unwanted = answer(late, frame).segment();
     if (unwanted != null) {
-      unwanted.close();
+      unwanted.handle().close();
+      if (late.type() == Frame.Type.BORROW) {
+        orphan = unwanted.segmentId();
+      }
     }
-    unanswered = NONE;
     return true;
   }
 
   private String silence() {
-    return "executor " + peerName + " has not answered the request for segment " + unanswered;
+    return "executor " + peerName + " has not answered the request for " + unanswered;
   }
 
-  private Answer answer(final long segmentId, final Frame sealed) {
+  private Answer answer(final Request request, final Frame sealed) {
     int fd = channel.takeDescriptor();
     try {
       if (!ANSWERS.contains(sealed.type())) {
-        throw unfit(sealed);
+        throw unfit(request, sealed);
       }
       final Frame answer = seals.open(sealed, requests);
-      if (answer.type() == Frame.Type.GONE && answer.asId() == segmentId && fd < 0) {
+      if (answer.type() == Frame.Type.GONE && answer.asId() == request.refusedId() && fd < 0) {
         return new Answer(null, null);
       }
-      if (answer.type() == Frame.Type.WITHHELD && answer.asId() == segmentId && fd < 0) {
+      if (answer.type() == Frame.Type.WITHHELD && answer.asId() == request.refusedId() && fd < 0) {
         return new Answer(
             null,
             Message.of("a peer could not export a segment")
-                .at(place(segmentId))
+                .at(place(request))
                 .remedy("see the log of that executor"));
       }
       if (answer.type() == Frame.Type.SEGMENT) {
         final Frame.SegmentInfo segment = answer.asSegment();
         final boolean byFd = segment.kind() == SegmentHandle.Kind.POSIX_FD;
-        if (segment.id() == segmentId && byFd && fd >= 0) {
+        if (request.fits(segment) && byFd && fd >= 0) {
           checkSent(segment, Descriptor.status(fd));
           final SegmentHandle handle = new FdHandle(fd, segment.bytes());
           fd = -1;
-          return new Answer(handle, null);
+          return new Answer(new Loan(segment.id(), handle), null);
         }
-        if (segment.id() == segmentId && byFd && fd == Sockets.LOST_DESCRIPTOR) {
+        if (request.fits(segment) && byFd && fd == Sockets.LOST_DESCRIPTOR) {
+          if (request.type() == Frame.Type.BORROW) {
+            orphan = segment.id();
+          }
           return new Answer(
               null,
               Message.of("the descriptor of a segment was lost")
-                  .at(place(segmentId))
+                  .at(place(request))
                   .because("this process has reached its limit of open files")
                   .remedy("raise 'ulimit -n'"));
         }
-        if (segment.id() == segmentId && !byFd && fd < 0) {
-          return new Answer(
-              new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque()), null);
+        if (request.fits(segment) && request.type() == Frame.Type.FETCH && !byFd && fd < 0) {
+          final SegmentHandle handle =
+              new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque());
+          return new Answer(new Loan(segment.id(), handle), null);
         }
       }
-      throw unfit(answer);
+      throw unfit(request, answer);
     } finally {
       if (fd >= 0) {
         Descriptor.close(fd);
@@ -393,13 +491,14 @@ public final class PeerLink implements AutoCloseable {
     }
   }
 
-  private String place(final long segmentId) {
-    return "segment " + segmentId + " of executor " + peerName;
+  private String place(final Request request) {
+    return request + " of executor " + peerName;
   }
 
-  private ExchangeException unfit(final Frame answer) {
+  private ExchangeException unfit(final Request request, final Frame answer) {
     return new ExchangeException(
-        Reason.PROTOCOL, "peer " + peerName + " answered FETCH by " + answer.type());
+        Reason.PROTOCOL,
+        "peer " + peerName + " answered " + request.type() + " by " + answer.type());
   }
 
   /** The owner says, under its seal, which file it sent. */

@@ -5,6 +5,7 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;
@@ -455,7 +456,8 @@ public final class SegmentServer implements AutoCloseable {
   /**
    * The source of the segments that a {@link SegmentServer} serves. All calls come from the
    * server's one thread, so they must not wait; an exception ends the connection that it concerns,
-   * but one of {@link #export} withholds the segment from the peer, this time, and nothing else.
+   * but one of {@link #export} or {@link #lend} withholds the segment from the peer, this time, and
+   * nothing else.
    */
   public interface SegmentDirectory {
 
@@ -470,13 +472,31 @@ public final class SegmentServer implements AutoCloseable {
     @Nullable SegmentHandle export(long segmentId);
 
     /**
+     * Lends the peer a segment, which it writes from then on. Takes the time of one allocation.
+     *
+     * @param bytes wanted, more than 0; the segment has exactly so many
+     * @return the segment's id, which is not used again, and a handle to it, which the server
+     *     closes once sent; absent if none is lent
+     */
+    @Nullable Loan lend(PeerInfo peer, long bytes);
+
+    /**
+     * The peer uses a lent segment no more. It may name any id, also one that was not lent to it,
+     * of which nothing comes.
+     */
+    void returned(PeerInfo peer, long segmentId);
+
+    /**
      * The server failed and ends, although nobody closed it. Called once, before any connection
      * ends: to peers the end of their connection looks like the end of this process, and they trust
      * what they have mapped. So whatever memory was handed out must not change from here on.
      */
     void failed(Throwable cause);
 
-    /** The peer's connection ended, exactly once for each {@link #connected} that returned. */
+    /**
+     * The peer's connection ended, exactly once for each {@link #connected} that returned. It
+     * returns what was lent by it.
+     */
     void disconnected(PeerInfo peer);
   }
 

@@ -4,11 +4,14 @@ import io.zerohop.device.DeviceCode;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
+import java.util.EnumSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -18,11 +21,15 @@ import org.slf4j.LoggerFactory;
  * thread.
  *
  * <pre>
- *   HELLO -> CHALLENGE      ANSWER -> WELCOME      FETCH -> SEGMENT | GONE | WITHHELD, any number of times
+ *   HELLO -> CHALLENGE      ANSWER -> WELCOME      any number of times:
+ *                                                  FETCH, BORROW -> SEGMENT | GONE | WITHHELD
+ *                                                  RETURN -> GONE
  * </pre>
  */
 final class ServerSession {
   private static final Logger LOG = LoggerFactory.getLogger(ServerSession.class);
+  private static final Set<Frame.Type> REQUESTS =
+      EnumSet.of(Frame.Type.FETCH, Frame.Type.BORROW, Frame.Type.RETURN);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, @Nullable SegmentHandle handle) {}
@@ -36,7 +43,8 @@ final class ServerSession {
     CHALLENGED,
 
     /**
-     * The peer has proved itself and the directory knows of it; FETCH is due, any number of times.
+     * The peer has proved itself and the directory knows of it; requests are due, any number of
+     * them.
      */
     OPEN,
 
@@ -136,10 +144,12 @@ final class ServerSession {
         expect(frame, Frame.Type.ANSWER);
         return welcome(frame);
       case OPEN:
-        expect(frame, Frame.Type.FETCH);
+        if (!REQUESTS.contains(frame.type())) {
+          throw new ExchangeException(Reason.PROTOCOL, "a " + frame.type() + " frame as a request");
+        }
         requests++;
         final Proofs.Seals open = Objects.requireNonNull(seals, "an open session has seals");
-        return export(open, open.open(frame, requests).asId());
+        return answer(open, open.open(frame, requests));
       default:
         throw new ExchangeException(Reason.CLOSED, "a frame came after the end of the session");
     }
@@ -190,18 +200,43 @@ final class ServerSession {
     return new Reply(Frame.welcome(proof, greeting).encode(), null);
   }
 
+  private Reply answer(final Proofs.Seals seals, final Frame request) {
+    final PeerInfo asking = Objects.requireNonNull(peer, "an open session has a peer");
+    switch (request.type()) {
+      case BORROW:
+        final long bytes = request.asSize();
+        return handOver(seals, PeerLink.NOT_LENT, () -> directory.lend(asking, bytes));
+      case RETURN:
+        directory.returned(asking, request.asId());
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      default:
+        final long segmentId = request.asId();
+        return handOver(
+            seals,
+            segmentId,
+            () -> {
+              final SegmentHandle handle = directory.export(segmentId);
+              return handle == null ? null : new Loan(segmentId, handle);
+            });
+    }
+  }
+
   /**
    * What cannot be exported now, as when this process is out of descriptors, is refused alone: the
    * end of the connection would end every lease of the peer.
+   *
+   * @param refusedId named by the answer if there is no segment
    */
-  private Reply export(final Proofs.Seals seals, final long segmentId) {
+  private Reply handOver(
+      final Proofs.Seals seals, final long refusedId, final Supplier<@Nullable Loan> exporter) {
     SegmentHandle handle = null;
     try {
-      handle = directory.export(segmentId);
-      if (handle == null) {
-        return sealed(seals, Frame.ofId(Frame.Type.GONE, segmentId), null);
+      final Loan exported = exporter.get();
+      if (exported == null) {
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, refusedId), null);
       }
-      return sealed(seals, Frame.segment(segmentId, handle), handle);
+      handle = exported.handle();
+      return sealed(seals, Frame.segment(exported.segmentId(), handle), handle);
     } catch (final RuntimeException e) {
       if (handle != null) {
         handle.close();
@@ -213,7 +248,7 @@ final class ServerSession {
             .at(serverName + " to " + this)
             .warn(LOG, e);
       }
-      return sealed(seals, Frame.ofId(Frame.Type.WITHHELD, segmentId), null);
+      return sealed(seals, Frame.ofId(Frame.Type.WITHHELD, refusedId), null);
     }
   }
 

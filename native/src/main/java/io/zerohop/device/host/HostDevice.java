@@ -104,6 +104,21 @@ public final class HostDevice implements Device {
     }
   }
 
+  @Override
+  public Segment borrow(final SegmentHandle handle, final String lender) {
+    try (handle) {
+      open.checkOpen();
+      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+        throw refused(lender, "a handle of kind " + handle.kind() + " is not host memory", null);
+      }
+      checkTrusted(lender, handle.fd(), handle.bytes());
+      final String name = "borrowed-" + nextId.incrementAndGet() + " from " + lender;
+      return open.add(HostSegment.borrow(open::remove, name, handle.fd(), handle.bytes()));
+    } catch (final PosixException e) {
+      throw refused(lender, e.message().happened(), e);
+    }
+  }
+
   private void checkTrusted(final String owner, final int fd, final long bytes) {
     final FileStatus status = Descriptor.status(fd);
     if (!status.isRegular() || !Memory.isSealed(fd)) {
@@ -311,8 +326,8 @@ public final class HostDevice implements Device {
   }
 
   /**
-   * One mapping of a memfd. The owner keeps the descriptor to export; a mapped segment keeps none,
-   * its mapping alone holds the memory.
+   * One mapping of a memfd. Who owns or has borrowed it keeps a descriptor to export; a mapped
+   * segment keeps none, its mapping alone holds the memory.
    */
   private static final class HostSegment implements Segment {
     private static final int NO_FD = -1;
@@ -325,6 +340,7 @@ public final class HostDevice implements Device {
     private final long address;
     private final long bytes;
     private final int fd;
+    private final boolean owned;
     private final boolean writable;
     private volatile boolean closed;
 
@@ -332,12 +348,14 @@ public final class HostDevice implements Device {
         final Consumer<Object> onClose,
         final String name,
         final int fd,
+        final boolean owned,
         final long address,
         final long bytes,
         final boolean writable) {
       this.onClose = onClose;
       this.name = name;
       this.fd = fd;
+      this.owned = owned;
       this.address = address;
       this.bytes = bytes;
       this.writable = writable;
@@ -358,7 +376,7 @@ public final class HostDevice implements Device {
         address = Memory.map(fd, bytes, true);
         reserve(fd, address, bytes);
         Memory.seal(fd, access == PeerAccess.READ);
-        return new HostSegment(onClose, name, fd, address, bytes, true);
+        return new HostSegment(onClose, name, fd, true, address, bytes, true);
       } catch (final PosixException | DeviceMemoryException e) {
         release(fd, address, bytes);
         throw e instanceof DeviceMemoryException
@@ -392,7 +410,20 @@ public final class HostDevice implements Device {
         final PeerAccess access) {
       final boolean writable = access == PeerAccess.WRITE;
       final long address = Memory.map(fd, bytes, writable);
-      return new HostSegment(onClose, name, NO_FD, address, bytes, writable);
+      return new HostSegment(onClose, name, NO_FD, false, address, bytes, writable);
+    }
+
+    /** Maps a checked descriptor, which stays the caller's, and keeps one of its own. */
+    static HostSegment borrow(
+        final Consumer<Object> onClose, final String name, final int fd, final long bytes) {
+      final int kept = Descriptor.duplicate(fd);
+      try {
+        final long address = Memory.map(fd, bytes, true);
+        return new HostSegment(onClose, name, kept, false, address, bytes, true);
+      } catch (final PosixException e) {
+        Descriptor.close(kept);
+        throw e;
+      }
     }
 
     @Override
@@ -407,7 +438,7 @@ public final class HostDevice implements Device {
 
     @Override
     public boolean owned() {
-      return fd != NO_FD;
+      return owned;
     }
 
     @Override
@@ -415,7 +446,9 @@ public final class HostDevice implements Device {
       checkOpen();
       if (fd == NO_FD) {
         throw new IllegalStateException(
-            "segment " + name + " was mapped from a peer: only its owner's can be exported");
+            "segment "
+                + name
+                + " was mapped from a peer: only owned or borrowed ones are exported");
       }
       return new FdHandle(Descriptor.duplicate(fd), bytes);
     }

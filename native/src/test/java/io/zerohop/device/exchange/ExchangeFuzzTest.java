@@ -36,6 +36,11 @@ final class ExchangeFuzzTest {
 
   private static final int SEALS = 3;
 
+  /** Kinds of requests, by two bits of their subjects. */
+  private static final Frame.Type[] REQUESTS = {
+    Frame.Type.FETCH, Frame.Type.BORROW, Frame.Type.RETURN, Frame.Type.FETCH
+  };
+
   static {
     // Before the seeds, which name this process.
     NativeLibrary.require();
@@ -70,6 +75,8 @@ final class ExchangeFuzzTest {
                       new OpaqueHandle(
                           SegmentHandle.Kind.FABRIC, 1L << random.nextInt(40), bytes(random, 64))));
           case GONE -> sealed(random, Frame.ofId(Frame.Type.GONE, random.nextLong()));
+          case BORROW -> sealed(random, Frame.borrow(random.nextLong()));
+          case RETURN -> sealed(random, Frame.ofId(Frame.Type.RETURN, random.nextInt(4)));
           case WITHHELD -> sealed(random, Frame.ofId(Frame.Type.WITHHELD, random.nextLong()));
           default -> Frame.refused(Reason.BUSY);
         };
@@ -146,12 +153,13 @@ final class ExchangeFuzzTest {
     return PROOFS.seals(hello, challenge, greeting);
   }
 
-  /** Returns sealed requests for the segments whose ids these bytes are. */
+  /** Returns sealed requests for the segments whose ids or sizes these bytes are. */
   private static byte[] requests(final Proofs.Seals seals, final byte[] ids) {
     final ByteArrayOutputStream requests = new ByteArrayOutputStream();
     final ByteBuffer from = ByteBuffer.wrap(ids);
     for (long number = 1; from.remaining() >= Long.BYTES; number++) {
-      final Frame request = Frame.ofId(Frame.Type.FETCH, from.getLong());
+      final long subject = from.getLong();
+      final Frame request = Frame.ofId(REQUESTS[(int) (subject >>> 32) & 3], subject);
       requests.writeBytes(seals.seal(request, number).encode());
     }
     return requests.toByteArray();
@@ -219,12 +227,24 @@ final class ExchangeFuzzTest {
         final byte[] content = Arrays.copyOf(frame.payload(), length);
         assertThat(new Frame(frame.type(), content).asSegment().bytes()).isPositive();
         break;
+      case BORROW:
+        readSize(frame);
+        break;
       case REFUSED:
         assertThat(frame.asReason()).isNotNull();
         break;
       default:
         assertThat(frame.payload().length)
             .isBetween(frame.type().minPayload, frame.type().maxPayload);
+    }
+  }
+
+  /** A size of none is refused by the session, behind the seal. */
+  private static void readSize(final Frame frame) {
+    try {
+      assertThat(frame.asSize()).isPositive();
+    } catch (final ExchangeException e) {
+      assertThat(frame.asId()).isNotPositive();
     }
   }
 

@@ -13,17 +13,23 @@ public final class FullTablePeer {
 
   private FullTablePeer() {}
 
-  /** Arguments: a socket, and ids of a segment that is withheld and of one that is not. */
+  /**
+   * Arguments: a socket, ids of a segment that is withheld and of one that is not, and the size of
+   * one that is lent.
+   */
   public static void main(final String[] arguments) throws InterruptedException {
     final long withheld = Long.parseLong(arguments[1]);
     final long segment = Long.parseLong(arguments[2]);
+    final long bytes = Long.parseLong(arguments[3]);
     try (PeerLink link =
         PeerLink.connect(Path.of(arguments[0]), "full", "server", SegmentTable.SECRET, LIMIT)) {
       // Classes are loaded by descriptors, so all that is needed later is used before.
-      System.out.println(fetch(link, withheld) + " " + fetch(link, segment));
+      System.out.println(
+          fetch(link, withheld) + " " + fetch(link, segment) + " " + borrow(link, bytes));
       final Deque<Integer> taken = new ArrayDeque<>();
       fill(taken);
       System.out.println(fetch(link, segment) + " " + fetch(link, segment) + " " + link.alive());
+      System.out.println(borrow(link, bytes));
       taken.forEach(Descriptor::close);
       System.out.println(fetch(link, segment));
     }
@@ -45,6 +51,18 @@ public final class FullTablePeer {
         Thread.sleep(100);
       }
     } while (taken.size() > before);
+  }
+
+  /** Gives back what it gets. */
+  private static String borrow(final PeerLink link, final long bytes) {
+    try {
+      final PeerLink.Loan loan = link.borrow(bytes, LIMIT);
+      loan.handle().close();
+      link.giveBack(loan.segmentId(), LIMIT);
+      return "borrowed";
+    } catch (final ExchangeException e) {
+      return e.reason().name();
+    }
   }
 
   private static String fetch(final PeerLink link, final long segment) {

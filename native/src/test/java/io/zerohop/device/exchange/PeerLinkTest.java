@@ -15,6 +15,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -259,6 +260,66 @@ final class PeerLinkTest {
       assertThat(link.alive()).isTrue();
     }
     server.join();
+  }
+
+  /** Nobody has it, and its lender would count it for as long as the link lives. */
+  @Test
+  void aLoanThatComesLateGoesBack() {
+    final CompletableFuture<Void> resumed = new CompletableFuture<>();
+    final CompletableFuture<Void> answered = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              assertThat(raw.receive(Frame.Type.BORROW).asSize()).isEqualTo(4096);
+              resumed.join();
+              raw.send(segment(77, SegmentHandle.Kind.POSIX_FD, 0), listener);
+              answered.complete(null);
+              assertThat(raw.receive(Frame.Type.RETURN).asId()).isEqualTo(77);
+              raw.send(Frame.ofId(Frame.Type.GONE, 77));
+              assertThat(raw.receive(Frame.Type.FETCH).asId()).isEqualTo(4);
+              raw.send(Frame.ofId(Frame.Type.GONE, 4));
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      assertUnavailable(() -> link.borrow(4096, SHORT));
+      resumed.complete(null);
+      answered.join();
+      assertThat(link.fetch(4, LIMIT)).isNull();
+    }
+    server.join();
+  }
+
+  @Test
+  void loansThatWereNotAskedForAreProtocolErrors() {
+    final SegmentHandle.Kind byFd = SegmentHandle.Kind.POSIX_FD;
+    final List<Frame> answers =
+        List.of(
+            segment(77, byFd, 0), // Of another size.
+            segment(0, byFd, 0),
+            segment(77, SegmentHandle.Kind.FABRIC, Frame.OPAQUE_BYTES),
+            Frame.ofId(Frame.Type.GONE, 77),
+            Frame.ofId(Frame.Type.WITHHELD, 77));
+    for (int i = 0; i < answers.size(); i++) {
+      final Frame answer = answers.get(i);
+      final long asked = i == 0 ? 8192 : 4096;
+      final CompletableFuture<Void> server =
+          serve(
+              raw -> {
+                raw.welcome(SegmentTable.SECRET);
+                raw.receive(Frame.Type.BORROW);
+                raw.send(answer, answer.type() == Frame.Type.SEGMENT ? listener : -1);
+                assertThat(raw.receive()).isNull();
+              });
+      try (PeerLink link = connect(socket, LIMIT)) {
+        assertThatThrownBy(() -> link.borrow(asked, LIMIT))
+            .as("answer %d", i)
+            .isInstanceOfSatisfying(
+                ExchangeException.class, e -> assertThat(e.reason()).isEqualTo(Reason.PROTOCOL));
+        assertThat(link.alive()).isFalse();
+      }
+      server.join();
+    }
   }
 
   @Test

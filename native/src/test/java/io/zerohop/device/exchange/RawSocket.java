@@ -16,7 +16,15 @@ import java.util.Set;
 final class RawSocket implements AutoCloseable {
   private static final Duration LIMIT = Duration.ofSeconds(60);
   private static final Set<Frame.Type> SEALED =
-      EnumSet.of(Frame.Type.FETCH, Frame.Type.SEGMENT, Frame.Type.GONE, Frame.Type.WITHHELD);
+      EnumSet.of(
+          Frame.Type.FETCH,
+          Frame.Type.SEGMENT,
+          Frame.Type.GONE,
+          Frame.Type.WITHHELD,
+          Frame.Type.BORROW,
+          Frame.Type.RETURN);
+  private static final Set<Frame.Type> REQUESTS =
+      EnumSet.of(Frame.Type.FETCH, Frame.Type.BORROW, Frame.Type.RETURN);
 
   private final int fd;
   private final FrameDecoder decoder = new FrameDecoder();
@@ -67,7 +75,7 @@ final class RawSocket implements AutoCloseable {
     if (seals == null || !SEALED.contains(frame.type())) {
       return frame.encode();
     }
-    requests += frame.type() == Frame.Type.FETCH ? 1 : 0;
+    requests += REQUESTS.contains(frame.type()) ? 1 : 0;
     return seals.seal(frame, requests).encode();
   }
 
@@ -96,7 +104,7 @@ final class RawSocket implements AutoCloseable {
     while (!deadline.isOver()) {
       final Frame frame = decoder.next();
       if (frame != null && SEALED.contains(frame.type())) {
-        requests += frame.type() == Frame.Type.FETCH ? 1 : 0;
+        requests += REQUESTS.contains(frame.type()) ? 1 : 0;
         final int length = frame.payload().length - Frame.SEAL_BYTES;
         return new Frame(frame.type(), Arrays.copyOf(frame.payload(), length));
       }

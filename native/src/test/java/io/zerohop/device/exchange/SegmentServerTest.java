@@ -182,13 +182,58 @@ final class SegmentServerTest extends SegmentServerFixture {
                 FullTablePeer.class,
                 server.socket().toString(),
                 "1",
-                "3")) {
-      table.add(3, segment);
-      assertThat(child.line()).isEqualTo("UNAVAILABLE fetched");
+                "3",
+                Long.toString(segment.bytes()))) {
+      table.add(3, segment).lend(segment);
+      assertThat(child.line()).isEqualTo("UNAVAILABLE fetched borrowed");
       assertThat(child.line()).isEqualTo("UNAVAILABLE UNAVAILABLE true");
+      assertThat(child.line()).isEqualTo("UNAVAILABLE");
       assertThat(child.line()).isEqualTo("fetched");
+      assertThat(table.asked).hasSize(2);
+      assertThat(table.out).as("nobody has it, so it went back").isEmpty();
       assertThat(child.exitCode()).isZero();
     }
+  }
+
+  @Test
+  void segmentsAreLentAndReturned() {
+    try (Segment segment = device.allocate(1);
+        PeerLink link = link()) {
+      table.lend(segment);
+      final PeerLink.Loan loan = link.borrow(segment.bytes(), LIMIT);
+      assertThat(loan.handle().bytes()).isEqualTo(segment.bytes());
+      loan.handle().close();
+      assertThat(table.out).containsExactly(loan.segmentId());
+      assertThat(link.borrow(segment.bytes() + 1, LIMIT)).as("nobody lends that").isNull();
+      link.giveBack(loan.segmentId(), LIMIT);
+      assertThat(table.out).isEmpty();
+      assertThat(link.fetch(loan.segmentId(), LIMIT)).as("no segment of the directory").isNull();
+    }
+  }
+
+  @Test
+  void sizesThatAreNoneEndTheConnection() {
+    for (final long bytes : new long[] {0, -1, Long.MIN_VALUE}) {
+      try (PeerLink link = link()) {
+        assertReason(Reason.PROTOCOL, () -> link.borrow(bytes, LIMIT));
+      }
+    }
+    assertThat(table.asked).isEmpty();
+  }
+
+  @Test
+  void whoHasNotProvedItselfBorrowsNothing() {
+    try (RawSocket raw = RawSocket.connect(server.socket())) {
+      raw.send(Frame.borrow(4096));
+      final Frame answer = raw.receive();
+      assertThat(answer == null || answer.type() == Frame.Type.REFUSED).isTrue();
+    }
+    try (RawSocket raw = RawSocket.connect(server.socket()).shakeHands("client", "server")) {
+      raw.send(new Frame(Frame.Type.BORROW, new byte[8 + Frame.SEAL_BYTES]).encode(), -1);
+      final Frame answer = raw.receive();
+      assertThat(answer == null || answer.type() == Frame.Type.REFUSED).isTrue();
+    }
+    assertThat(table.asked).isEmpty();
   }
 
   /** A handle that cannot be written down is closed, and refused like one that cannot be made. */

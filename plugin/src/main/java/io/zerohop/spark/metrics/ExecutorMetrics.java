@@ -101,6 +101,11 @@ public final class ExecutorMetrics implements Source {
         stats -> stats.evictions().toHost());
     pool(Metric.DEVICE_LIMIT, Metric.DEVICE_USED, Metric.DEVICE_PEAK, node, NodeStats::device);
     gauge(Metric.DEVICE_OVERFLOW, node, stats -> stats.evictions().overflowedBytes());
+    loans(Metric.DEVICE_BORROWED, node, PoolStats.Loans::borrowedBytes);
+    loans(Metric.DEVICE_BORROWED_PEAK, node, PoolStats.Loans::borrowedPeakBytes);
+    loans(Metric.DEVICE_BORROWED_WRITTEN, node, PoolStats.Loans::borrowedWrittenBytes);
+    loans(Metric.DEVICE_LENT, node, PoolStats.Loans::lentBytes);
+    loans(Metric.DEVICE_RECALLED, node, PoolStats.Loans::recalledSegments);
     gauge(Metric.DEVICE_SHRUNK, node, stats -> stats.evictions().shrunkBytes());
     gauge(Metric.COMMITS_ASYNC, node, stats -> stats.outputs().asyncCommits());
     gauge(Metric.COMMITS_PENDING, node, stats -> stats.outputs().pendingCommits());
@@ -124,8 +129,16 @@ public final class ExecutorMetrics implements Source {
       final ShuffleNode node,
       final Function<NodeStats, PoolStats> pool) {
     gauge(limit, node, stats -> pool.apply(stats).limitBytes());
-    gauge(used, node, stats -> pool.apply(stats).usedBytes());
+    gauge(used, node, stats -> pool.apply(stats).ownUsedBytes());
     gauge(peak, node, stats -> pool.apply(stats).peakBytes());
+  }
+
+  private void loans(
+      final Metric metric, final ShuffleNode node, final ToLongFunction<PoolStats.Loans> count) {
+    gauge(
+        metric,
+        node,
+        stats -> stats.device() == null ? 0 : count.applyAsLong(stats.device().loans()));
   }
 
   private void spilled(

@@ -169,7 +169,12 @@ public enum Metric {
 
   DEVICE_LIMIT("pool.device.limit.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.LIMIT + "GPU memory"),
   DEVICE_USED("pool.device.used.bytes", Type.GAUGE, "bytes", Owner.GPU, Doc.USED + "GPU memory"),
-  DEVICE_PEAK("pool.device.peak.bytes", Type.TOTAL, "bytes", Owner.GPU, Doc.PEAK),
+  DEVICE_PEAK(
+      "pool.device.peak.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      Doc.PEAK + ", with those in borrowed GPU memory"),
   DEVICE_OVERFLOW(
       "pool.device.overflow.bytes",
       Type.TOTAL,
@@ -182,6 +187,36 @@ public enum Metric {
       "bytes",
       Owner.GPU,
       "GPU memory that was given back since RAPIDS had run out of it"),
+  DEVICE_BORROWED(
+      "pool.device.borrowed.bytes",
+      Type.GAUGE,
+      "bytes",
+      Owner.GPU,
+      "GPU memory that other executors of the node lend to this one"),
+  DEVICE_BORROWED_PEAK(
+      "pool.device.borrowed.peak.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      "Most of `pool.device.borrowed.bytes` so far"),
+  DEVICE_BORROWED_WRITTEN(
+      "pool.device.borrowed.written.bytes",
+      Type.TOTAL,
+      "bytes",
+      Owner.GPU,
+      "Found no room in the executor's own GPU memory and went to borrowed GPU memory"),
+  DEVICE_LENT(
+      "pool.device.lent.bytes",
+      Type.GAUGE,
+      "bytes",
+      Owner.GPU,
+      "GPU memory of this executor's pool that it lends to others of the node"),
+  DEVICE_RECALLED(
+      "pool.device.recalled.segments",
+      Type.TOTAL,
+      "segments",
+      Owner.GPU,
+      "Lent segments that this executor wanted back"),
   HOST_OUTPUTS(
       "spill.host.outputs",
       Type.TOTAL,

@@ -87,7 +87,7 @@ public abstract class LateBuffer extends ManagedBuffer {
     }
   }
 
-  /** What {@link #ofFile} makes. Thread safe. */
+  /** A buffer of {@link #ofFile}. Thread safe. */
   private static final class VerifiedFileBuffer extends LateBuffer {
     private final ManagedBuffer stored;
     private final Check check;

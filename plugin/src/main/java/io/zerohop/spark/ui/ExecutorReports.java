@@ -84,7 +84,7 @@ public final class ExecutorReports implements ExecutorWatch {
     return new Memory(
         stats.host().usedBytes(),
         stats.host().limitBytes(),
-        gpu == null ? 0 : gpu.usedBytes(),
+        gpu == null ? 0 : gpu.ownUsedBytes(),
         gpu == null ? 0 : gpu.limitBytes(),
         fileBytes.getAsLong(),
         stats.evictions().overflowedBytes(),

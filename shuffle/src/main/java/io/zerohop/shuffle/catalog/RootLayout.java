@@ -20,7 +20,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  *     32 | directory offset           | directory cells            |
  *     40 | lanes offset               | lanes                      |
  *     48 | zero                                                    |
- *     64 | zero ...                                                |
+ *     64 | bytes that peers may borrow now (64)                    |
+ *     72 | zero ...                                                |
  *    128 +---------------------------------------------------------+
  *        | segment table: one word a slot, the id of the segment   |
  *        | in use, 0 if none; a peer sees a retired segment by it   |
@@ -37,11 +38,12 @@ import org.agrona.concurrent.UnsafeBuffer;
  *
  * <p>Memory order: the header is written before any peer can map the segment. A cell is read
  * between two reads of its version (acquire) that must be equal and even. A version is never used
- * again in its cell, so an unchanged version proves an unchanged cell.
+ * again in its cell, so an unchanged version proves an unchanged cell. The bytes that may be
+ * borrowed are a hint, which a peer asks the owner about.
  */
 public final class RootLayout {
   static final long MAGIC = 0x31746f6f72685a5aL;
-  static final int VERSION = 3;
+  static final int VERSION = 4;
 
   static final int MAGIC_OFFSET = 0;
   static final int CRC_OFFSET = 8;
@@ -55,6 +57,7 @@ public final class RootLayout {
   static final int LANES_OFFSET = 40;
   static final int LANE_COUNT_OFFSET = 44;
   static final int CRC_TO = 64;
+  static final int LENDABLE_OFFSET = 64;
   static final int HEADER_BYTES = 128;
 
   static final int TABLE_SLOTS = SegmentIds.MAX_SLOTS;

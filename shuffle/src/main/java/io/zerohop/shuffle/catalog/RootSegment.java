@@ -64,12 +64,23 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   @Override
   public synchronized long register(final Tier tier) {
     final Integer slot = freeSlots.poll();
-    if (slot == null) {
-      return -1;
-    }
-    final long id = SegmentIds.id(++generations[slot], tier, slot);
+    return slot == null ? -1 : name(slot, SegmentIds.id(++generations[slot], tier, slot));
+  }
+
+  @Override
+  public synchronized long registerLent() {
+    final Integer slot = freeSlots.poll();
+    return slot == null ? -1 : name(slot, SegmentIds.lentId(++generations[slot], slot));
+  }
+
+  private long name(final int slot, final long id) {
     buffer.putLongVolatile(tableOffset(slot), id);
     return id;
+  }
+
+  @Override
+  public void lendable(final long bytes) {
+    buffer.putLongOrdered(RootLayout.LENDABLE_OFFSET, bytes);
   }
 
   @Override

@@ -51,6 +51,11 @@ public final class RootView {
     return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
   }
 
+  /** Returns how many bytes its owner would lend, as it said last. */
+  public long lendable() {
+    return buffer.getLongVolatile(RootLayout.LENDABLE_OFFSET);
+  }
+
   /**
    * Looks a shuffle up.
    *

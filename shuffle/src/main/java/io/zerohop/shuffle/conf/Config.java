@@ -316,6 +316,15 @@ public record Config(
                       + " Blocks that do not fit go to host memory.")
           long poolSize,
       @Key(
+              name = "device.pool.borrow",
+              value = "true",
+              since = "0.3.0",
+              doc =
+                  "Whether an executor whose pool is nearly full borrows GPU memory of others of its"
+                      + " node, and lends them up to half of its own pool"
+                      + " ([how](memory.md#borrowed-gpu-memory)).")
+          boolean poolBorrow,
+      @Key(
               name = "device.segment.size",
               value = "512m",
               min = "2m",

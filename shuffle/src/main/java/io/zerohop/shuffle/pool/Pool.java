@@ -23,7 +23,12 @@ import org.slf4j.LoggerFactory;
  * region larger than an ordinary segment gets one of its own, which goes away with it. Ordinary
  * segments that stay empty are closed after a while.
  *
- * <p>Thread safe. Owns its segments; {@link #close} fails if regions are still out.
+ * <p>A pool in GPU memory that is full goes on in segments that other executors lend. Those have no
+ * part of its limit. What it lends itself has, until it is given back; {@link LentSegments} has the
+ * rules.
+ *
+ * <p>Thread safe. Owns its segments, own, lent and borrowed; {@link #close} fails if regions are
+ * still out.
  */
 public final class Pool implements AutoCloseable, SegmentResolver {
   private static final Logger LOG = LoggerFactory.getLogger(Pool.class);
@@ -43,7 +48,13 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
+  private final Own own = new Own();
+  private final LentSegments lent;
+  private final BorrowedSegments borrowed;
+
+  /** Of own segments and lent ones. */
   private long reserved;
+
   private long used;
   private long peak;
   private int regions;
@@ -79,7 +90,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         tier == Tier.HOST ? conf.pool().segmentSize() : conf.device().segmentSize();
     this.segmentBytes = Math.min(Math.min(segment, limit), MAX_SEGMENT_BYTES);
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
+    final boolean lends = tier == Tier.DEVICE && conf.device().poolBorrow();
     this.clock = clock;
+    this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit, clock);
+    this.borrowed = new BorrowedSegments(lent, own, lock, clock, limit, granules(segmentBytes));
+    lent.publish();
   }
 
   /** Returns the kind of its memory. */
@@ -94,8 +109,18 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     reclaim = action;
   }
 
+  /** Returns what it lends to other executors. */
+  public LentSegments lent() {
+    return lent;
+  }
+
+  /** Returns what it borrows from other executors. */
+  public BorrowedSegments borrowed() {
+    return borrowed;
+  }
+
   /**
-   * Takes a region with one reference, owned by the caller.
+   * Takes a region with one reference, owned by the caller. Own memory comes first, then borrowed.
    *
    * @throws PoolFullException if the limit, or the device, leaves no room
    */
@@ -107,6 +132,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     Region region = tryAllocate(wanted, null);
     if (region == null) {
+      borrowed.refused(granules(wanted));
       reclaim.run();
       final @Nullable DeviceMemoryException[] cause = new DeviceMemoryException[1];
       region = tryAllocate(wanted, cause);
@@ -114,6 +140,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         throw full(bytes, cause[0]);
       }
     }
+    borrowed.askIfShort();
     return region;
   }
 
@@ -137,7 +164,15 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             wanted,
             null);
       }
-      if (isPaused()) {
+      final boolean isPaused = isPaused();
+      PoolSegment segment = isPaused ? null : bestFit(wanted, false);
+      if (segment == null && !isPaused) {
+        segment = grow(wanted, cause);
+      }
+      if (segment == null) {
+        segment = bestFit(wanted, true);
+      }
+      if (segment == null && isPaused) {
         throw new PoolFullException(
             Message.of(
                     "the pool pauses for some seconds, since other users ran out of this memory and"
@@ -147,39 +182,46 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             wanted,
             null);
       }
-      PoolSegment best = null;
-      long bestFree = Long.MAX_VALUE;
-      for (final PoolSegment segment : segments) {
-        final long largest = segment.free().largestFree();
-        if (!segment.dedicated() && largest >= wanted && segment.free().freeBytes() < bestFree) {
-          best = segment;
-          bestFree = segment.free().freeBytes();
-        }
-      }
-      if (best == null) {
-        best = grow(wanted, cause);
-      }
-      if (best == null) {
-        return null;
-      }
-      final long offset = best.free().allocate(wanted);
-      used += wanted;
-      peak = Math.max(peak, used);
-      regions++;
-      return new Region(this, best, offset, wanted);
+      return segment == null ? null : take(segment, wanted);
     }
+  }
+
+  private @Nullable PoolSegment bestFit(final long wanted, final boolean isBorrowed) {
+    PoolSegment best = null;
+    long bestFree = Long.MAX_VALUE;
+    for (final PoolSegment segment : segments) {
+      if ((segment.loan() != null) == isBorrowed
+          && !segment.recalled()
+          && !segment.dedicated()
+          && segment.free().largestFree() >= wanted
+          && segment.free().freeBytes() < bestFree) {
+        best = segment;
+        bestFree = segment.free().freeBytes();
+      }
+    }
+    return best;
+  }
+
+  private Region take(final PoolSegment segment, final long wanted) {
+    final long offset = segment.free().allocate(wanted);
+    used += wanted;
+    peak = Math.max(peak, used);
+    regions++;
+    borrowed.took(segment, wanted);
+    return new Region(this, segment, offset, wanted);
   }
 
   private @Nullable PoolSegment grow(
       final long wanted, final @Nullable DeviceMemoryException @Nullable [] cause) {
     final long granularity = device.granularity();
-    final long least = (wanted + granularity - 1) / granularity * granularity;
+    final long least = granules(wanted);
     final boolean dedicated = wanted > segmentBytes;
     if (reserved + least > limit) {
       closeEmpty(reserved + least - limit);
     }
     final long room = (limit - reserved) / granularity * granularity;
     if (room < least) {
+      lent.recallFor(least - room);
       return null;
     }
     final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
@@ -197,12 +239,65 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       segment.close();
       return null;
     }
-    final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), dedicated);
-    segments.add(added);
-    bySlot.set(SegmentIds.slot(id), added);
+    final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), dedicated, null);
+    add(added);
     reserved += segment.bytes();
     LOG.debug("pool grew by segment {} of {} bytes to {}", id, segment.bytes(), reserved);
     return added;
+  }
+
+  private void add(final PoolSegment segment) {
+    segments.add(segment);
+    bySlot.set(SegmentIds.slot(segment.memory().id()), segment);
+  }
+
+  private long granules(final long bytes) {
+    final long granularity = device.granularity();
+    return (bytes + granularity - 1) / granularity * granularity;
+  }
+
+  /**
+   * Takes in a borrowed segment, which is the pool's from then on.
+   *
+   * @return false if the pool takes nothing any more; the segment is closed then, and not given
+   *     back
+   */
+  public boolean adopt(final Segment segment, final Loan loan) {
+    synchronized (lock) {
+      final long id = closed || frozen ? -1 : registry.register(tier);
+      if (id < 0) {
+        segment.close();
+        return false;
+      }
+      final PoolSegment added = new PoolSegment(new SegmentMemory(id, segment), false, loan);
+      added.becameEmpty(clock.nanos());
+      add(added);
+      borrowed.added(added);
+      return true;
+    }
+  }
+
+  /**
+   * The lender wants a segment back: nothing is put there any more, and it goes when it is empty.
+   */
+  public void recalled(final Loan loan) {
+    synchronized (lock) {
+      for (final PoolSegment segment : List.copyOf(segments)) {
+        if (segment.loan() == loan && !segment.recalled()) {
+          borrowed.recalled(segment);
+          if (segment.free().isEmpty()) {
+            close(segment);
+          }
+        }
+      }
+    }
+  }
+
+  /** Returns whether a borrowed segment is to go that holds something. */
+  public boolean hasRecalled() {
+    synchronized (lock) {
+      return !borrowed.isEmpty() && segments.stream().anyMatch(PoolSegment::recalled);
+    }
   }
 
   void free(final Region region) {
@@ -211,9 +306,12 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       segment.free().free(region.offset(), region.bytes());
       used -= region.bytes();
       regions--;
+      if (segment.loan() != null) {
+        borrowed.freed(segment, region.bytes());
+      }
       if (segment.free().isEmpty()) {
         segment.becameEmpty(clock.nanos());
-        if (segment.dedicated()) {
+        if (segment.dedicated() || segment.recalled()) {
           close(segment);
         }
       }
@@ -225,15 +323,17 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       final long now = clock.nanos();
       for (final PoolSegment segment : List.copyOf(segments)) {
+        final boolean goesAtOnce = isPaused() && segment.loan() == null;
         if (segment.free().isEmpty()
-            && (isPaused() || now - segment.emptySince() > segmentIdleNanos)) {
+            && (goesAtOnce || now - segment.emptySince() > segmentIdleNanos)) {
           close(segment);
         }
       }
+      lent.publish();
     }
   }
 
-  /** Closes all segments that are empty now, however long they have been so. */
+  /** Closes all own segments that are empty now, however long they have been so. */
   public void closeEmpty() {
     synchronized (lock) {
       closeEmpty(Long.MAX_VALUE);
@@ -259,7 +359,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private void closeEmpty(final long wanted) {
     long got = 0;
     for (final PoolSegment segment : List.copyOf(segments)) {
-      if (got < wanted && segment.free().isEmpty()) {
+      if (got < wanted && segment.loan() == null && segment.free().isEmpty()) {
         got += segment.memory().segment().bytes();
         close(segment);
       }
@@ -273,9 +373,21 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     bySlot.set(SegmentIds.slot(memory.id()), null);
     registry.retire(memory.id());
-    reserved -= memory.segment().bytes();
-    returned += memory.segment().bytes();
-    memory.close();
+    final long bytes = memory.segment().bytes();
+    final Loan loan = segment.loan();
+    if (loan == null) {
+      reserved -= bytes;
+      returned += bytes;
+    } else {
+      borrowed.removed(segment);
+    }
+    try {
+      memory.close();
+    } finally {
+      if (loan != null) {
+        loan.giveBack();
+      }
+    }
   }
 
   /** A segment of this pool, if there is one of this id (still). */
@@ -317,9 +429,11 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     synchronized (lock) {
       long empty = 0;
       for (final PoolSegment segment : segments) {
-        empty += segment.free().isEmpty() ? segment.memory().segment().bytes() : 0;
+        final boolean isEmpty = segment.loan() == null && segment.free().isEmpty();
+        empty += isEmpty ? segment.memory().segment().bytes() : 0;
       }
-      return new PoolStats(limit, reserved, used, peak, empty, returned, segments.size(), regions);
+      return new PoolStats(
+          limit, reserved, used, peak, empty, returned, segments.size(), regions, borrowed.stats());
     }
   }
 
@@ -335,10 +449,53 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       for (final PoolSegment segment : List.copyOf(segments)) {
         close(segment);
       }
+      lent.close();
       if (regions != 0) {
         throw new IllegalStateException(
             regions + " regions (" + used + " bytes) were never released");
       }
+    }
+  }
+
+  /** The pool's own memory, for what it borrows. */
+  private final class Own implements BorrowedSegments.Own {
+    @Override
+    public long free() {
+      return limit - lent.bytes() - (used - borrowed.used());
+    }
+
+    @Override
+    public boolean isOpen() {
+      return !closed && !frozen;
+    }
+  }
+
+  /** The part of the pool that may be lent. */
+  private final class Budget implements LentSegments.Budget {
+    @Override
+    public long free() {
+      return closed || frozen || isPaused() ? 0 : own.free();
+    }
+
+    @Override
+    public boolean reserve(final long bytes) {
+      if (reserved + bytes > limit) {
+        closeEmpty(reserved + bytes - limit);
+      }
+      final boolean fits = reserved + bytes <= limit;
+      reserved += fits ? bytes : 0;
+      return fits;
+    }
+
+    @Override
+    public void cancel(final long bytes) {
+      reserved -= bytes;
+    }
+
+    @Override
+    public void release(final long bytes) {
+      reserved -= bytes;
+      returned += bytes;
     }
   }
 

@@ -5,6 +5,7 @@ import java.util.Deque;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.function.Predicate;
 
 /**
  * Holds retired regions until the last reader that may see them has passed. Thread safe. Owns one
@@ -69,11 +70,11 @@ public final class Reclaimer {
     }
   }
 
-  /** Bytes of a tier that wait for readers. */
-  public synchronized long waitingBytes(final Tier tier) {
+  /** Bytes of such regions that wait for readers. */
+  public synchronized long waitingBytes(final Predicate<Region> which) {
     return waiting.stream()
         .flatMap(retired -> retired.regions.stream())
-        .filter(region -> region.tier() == tier)
+        .filter(which)
         .mapToLong(Region::bytes)
         .sum();
   }

@@ -30,6 +30,21 @@ public final class Region {
     return pool.tier();
   }
 
+  /** Returns whether it lies in GPU memory of the own pool. */
+  public boolean isOnOwnGpu() {
+    return tier() == Tier.DEVICE && segment.loan() == null;
+  }
+
+  /** Returns whether a peer lends the memory that it lies in. */
+  public boolean isBorrowed() {
+    return segment.loan() != null;
+  }
+
+  /** Returns whether the peer wants that memory back. */
+  public boolean isRecalled() {
+    return segment.recalled();
+  }
+
   /** Offset in the segment. */
   public int offset() {
     return (int) offset;

@@ -16,6 +16,9 @@ public final class SegmentIds {
   private static final int TIER_BITS = 2;
   private static final Tier[] TIERS = Tier.values();
 
+  /** In place of a tier: a segment that is lent, and read by the id that its borrower gives it. */
+  private static final int LENT = (1 << TIER_BITS) - 1;
+
   /** Slots of every segment table. */
   public static final int MAX_SLOTS = 1 << SLOT_BITS;
 
@@ -25,13 +28,27 @@ public final class SegmentIds {
     return (generation << TIER_BITS | tier.ordinal()) << SLOT_BITS | slot;
   }
 
+  /** Names a segment that is lent to a peer. */
+  public static long lentId(final long generation, final int slot) {
+    return (generation << TIER_BITS | LENT) << SLOT_BITS | slot;
+  }
+
   public static int slot(final long id) {
     return (int) (id & (MAX_SLOTS - 1));
   }
 
-  /** Returns the tier; absent if the id is damaged, or of a later version. */
+  /** Returns the tier; absent if the id is of a lent segment, damaged, or of a later version. */
   public static @Nullable Tier tier(final long id) {
-    final int tier = (int) (id >>> SLOT_BITS) & ((1 << TIER_BITS) - 1);
+    final int tier = tierBits(id);
     return tier < TIERS.length ? TIERS[tier] : null;
+  }
+
+  /** Returns whether the id names a segment that is lent. */
+  public static boolean isLent(final long id) {
+    return tierBits(id) == LENT;
+  }
+
+  private static int tierBits(final long id) {
+    return (int) (id >>> SLOT_BITS) & ((1 << TIER_BITS) - 1);
   }
 }

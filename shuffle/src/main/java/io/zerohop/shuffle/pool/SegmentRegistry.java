@@ -11,6 +11,17 @@ public interface SegmentRegistry {
    */
   long register(Tier tier);
 
+  /**
+   * Gives a new segment that is lent to a peer its id. Once it is retired, the peer is to give the
+   * segment back.
+   *
+   * @return as {@link #register}
+   */
+  long registerLent();
+
+  /** Tells peers how many bytes they may borrow now. */
+  void lendable(long bytes);
+
   /** Declares that the segment is gone: nothing points into it any more. */
   void retire(long segmentId);
 }

@@ -77,7 +77,8 @@ public final class Evictor {
     spiller.onPressure(question);
   }
 
-  private void hurry() {
+  /** Has the spiller look again soon, as when a lender wants its memory back. Does not wait. */
+  public void hurry() {
     if (thread != null) {
       thread.hurry();
     }

@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
-import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
@@ -15,12 +15,16 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Releases GPU memory of the pool to the driver when others have run out of it: empty segments at
- * once, then those that the spiller empties. Whoever asks takes turns. Thread safe; holds no lock
- * of the pool or the catalog while it waits, and takes no GPU memory itself.
+ * once, then those that it lends, then those that the spiller empties. Whoever asks takes turns.
+ * Thread safe; holds no lock of the pool or the catalog while it waits, and takes no GPU memory
+ * itself.
  */
 final class PoolShrinker {
   /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
   private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
+
+  /** The longest wait for lent memory: borrowers look every 100 ms, and copy over the PCI bus. */
+  private static final Duration RECALL = Duration.ofMillis(500);
 
   /** The interval of checks whether readers have released something. */
   static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
@@ -47,6 +51,11 @@ final class PoolShrinker {
   private long vainUntil;
 
   private boolean vain;
+
+  /** The same of lent memory, whose borrowers may be stopped. */
+  private long ignoredUntil;
+
+  private boolean ignored;
   private volatile boolean stopped;
 
   /** Moves map outputs out of GPU memory. */
@@ -111,6 +120,9 @@ final class PoolShrinker {
     pool.pause(limit.plus(Evictor.SHRINK_PAUSE));
     try {
       final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(before), clock);
+      if (eviction.missing() > 0) {
+        recall(eviction, deadline);
+      }
       if (eviction.missing() > 0 && mover != null && !isVain()) {
         evict(mover, eviction, deadline);
       }
@@ -136,7 +148,7 @@ final class PoolShrinker {
     }
     return scope == EvictionScope.ALL
         ? stats.reservedBytes()
-        : stats.emptyBytes() + mover.coldBytes();
+        : stats.emptyBytes() + stats.loans().lentBytes() + mover.coldBytes();
   }
 
   /** Gives back what is empty; returns how much has been since the pool had given so much. */
@@ -144,6 +156,25 @@ final class PoolShrinker {
     reclaimer.poll();
     pool.closeEmpty();
     return pool.stats().returnedBytes() - before;
+  }
+
+  /** What is lent goes before own blocks do: others have it as long as it is not needed here. */
+  private void recall(final Eviction eviction, final long deadline) throws InterruptedException {
+    pool.lent().recall(eviction.missing());
+    if (ignored && !clock.isOver(ignoredUntil)) {
+      return;
+    }
+    ignored = false;
+    final long end = clock.in(RECALL);
+    while (!stopped && pool.lent().bytes() > 0 && eviction.missing() > 0) {
+      final long left = Math.min(clock.left(end), clock.left(deadline));
+      if (left <= 0) {
+        ignored = clock.isOver(end);
+        ignoredUntil = clock.in(Evictor.SHRINK_PAUSE);
+        return;
+      }
+      eviction.await(Math.min(left, LOOK_NANOS));
+    }
   }
 
   private void evict(final Mover by, final Eviction eviction, final long deadline)
@@ -155,7 +186,7 @@ final class PoolShrinker {
     try {
       while (!stopped && eviction.missing() > 0) {
         // Uncommitted outputs and own leases may hold the rest, for who knows how long.
-        if (eviction.isExhausted() && reclaimer.waitingBytes(Tier.DEVICE) == 0) {
+        if (eviction.isExhausted() && reclaimer.waitingBytes(Region::isOnOwnGpu) == 0) {
           if (!copies || looks++ == COPIES_LOOKS) {
             return;
           }

@@ -30,6 +30,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -41,7 +42,8 @@ import org.slf4j.LoggerFactory;
  * what finds no room then goes down as it is written, which costs as much and takes nothing from
  * those who read.
  *
- * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker}.
+ * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker},
+ * and when a lender wants its memory back.
  *
  * <p>{@link #round} belongs to one thread; everything else may be called by any.
  */
@@ -174,7 +176,7 @@ final class Spiller implements AutoCloseable {
   private long coldDeviceBytes() {
     return inOrder(EvictionScope.COLD).stream()
         .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
-        .mapToLong(output -> bytes(output, Tier.DEVICE))
+        .mapToLong(output -> bytes(output, Region::isOnOwnGpu))
         .sum();
   }
 
@@ -193,7 +195,11 @@ final class Spiller implements AutoCloseable {
         eviction.exhaust();
       }
     }
-    if (tiers.device() != null) {
+    final Pool gpuPool = tiers.device();
+    if (gpuPool != null) {
+      if (gpuPool.hasRecalled()) {
+        vacate();
+      }
       final boolean wasShort = deviceIsShort;
       deviceIsShort = false;
       relieve(Tier.DEVICE, wasShort);
@@ -215,7 +221,7 @@ final class Spiller implements AutoCloseable {
           continue;
         }
         try {
-          moveDown(output, Tier.DEVICE);
+          moveDown(output, Tier.DEVICE, Region::isOnOwnGpu);
         } catch (final PoolFullException e) {
           LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
           return; // So will the others.
@@ -232,7 +238,7 @@ final class Spiller implements AutoCloseable {
     try {
       while (!stopped && !eviction.isOver()) {
         final long missing = eviction.missing();
-        if (missing <= 0 || reclaimer.waitingBytes(Tier.DEVICE) < missing) {
+        if (missing <= 0 || reclaimer.waitingBytes(Region::isOnOwnGpu) < missing) {
           return missing > 0;
         }
         eviction.await(PoolShrinker.LOOK_NANOS);
@@ -246,7 +252,11 @@ final class Spiller implements AutoCloseable {
   private void relieve(final Tier tier, final boolean isShort) {
     final Pool pool = tiers.of(tier);
     final PoolStats stats = pool.stats();
-    final long used = stats.usedBytes() - reclaimer.waitingBytes(tier);
+    // What is borrowed already is room as well, and costs nobody until it is recalled.
+    final long elsewhere = stats.loans().borrowedFreeBytes();
+    final long waiting =
+        reclaimer.waitingBytes(region -> region.tier() == tier && !region.isBorrowed());
+    final long used = stats.ownUsedBytes() - elsewhere - waiting;
     if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }
@@ -264,14 +274,14 @@ final class Spiller implements AutoCloseable {
     }
     long freed = 0;
     for (final int shuffleId : inOrder(EvictionScope.COLD)) {
-      for (final OwnOutput output : catalog.outputs(shuffleId)) {
+      for (final OwnOutput output : borrowedFirst(catalog.outputs(shuffleId))) {
         // Who waits for GPU memory does not wait for files that are only to make room.
         if (freed >= wanted || stopped || asked.get() != null && !evicting) {
           return;
         }
         if (isCold(shuffleId) && !immovable.contains(output)) {
           try {
-            freed += moveDown(output, tier);
+            freed += moveDown(output, tier, region -> region.tier() == tier);
           } catch (final PoolFullException e) {
             LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
             return; // So will the others.
@@ -308,16 +318,24 @@ final class Spiller implements AutoCloseable {
   /**
    * Bytes that an output leaves in a tier, by moving one place down; 0 if it stays.
    *
+   * @param leaves its regions in that tier that are to go
    * @throws PoolFullException if there is no room below
    */
-  private long moveDown(final OwnOutput output, final Tier tier) {
-    final long bytes = bytes(output, tier);
+  private long moveDown(final OwnOutput output, final Tier tier, final Predicate<Region> leaves) {
+    final long bytes = bytes(output, leaves);
     // A file takes all of an output, and what is mostly in GPU memory would hardly make room here.
-    if (bytes == 0 || tier == Tier.HOST && bytes(output, Tier.DEVICE) > bytes) {
+    if (bytes == 0
+        || tier == Tier.HOST && bytes(output, region -> region.tier() == Tier.DEVICE) > bytes) {
       return 0;
     }
     try {
-      final boolean moved = tier == Tier.DEVICE ? toHost(output, bytes) : toFile(output, bytes);
+      final boolean moved =
+          tier == Tier.DEVICE ? toHost(output, bytes, leaves) : toFile(output, bytes);
+      if (moved && !accessTimes.isFinished(output.shuffleId())) {
+        // Of a finished query nothing is said: nobody has to make room for it.
+        final int shuffleId = output.shuffleId();
+        tiers.overflow().sayMoved(shuffleId, tier, accessTimes.idleSeconds(shuffleId));
+      }
       return moved ? bytes : 0;
     } catch (final PoolFullException e) {
       throw e;
@@ -327,11 +345,53 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  private static long bytes(final OwnOutput output, final Tier tier) {
-    return output.regions().stream()
-        .filter(region -> region.tier() == tier)
-        .mapToLong(Region::bytes)
-        .sum();
+  private static long bytes(final OwnOutput output, final Predicate<Region> which) {
+    return output.regions().stream().filter(which).mapToLong(Region::bytes).sum();
+  }
+
+  /** Borrowed memory is given back sooner. */
+  private static List<OwnOutput> borrowedFirst(final List<OwnOutput> outputs) {
+    return outputs.stream()
+        .sorted(Comparator.comparing(output -> bytes(output, Region::isBorrowed) == 0))
+        .toList();
+  }
+
+  /**
+   * Moves what lies in segments that their lenders want back, used or not: to host memory, or to
+   * files if that is full. What is still being written is left to the next round.
+   */
+  private void vacate() {
+    for (final int shuffleId : catalog.shuffles()) {
+      for (final OwnOutput output : catalog.outputs(shuffleId)) {
+        final long bytes = bytes(output, Region::isRecalled);
+        if (stopped || asked.get() != null) {
+          return; // Who waits for this GPU's memory comes before another executor.
+        }
+        if (bytes > 0 && !immovable.contains(output)) {
+          try {
+            if (!vacate(output, bytes)) {
+              return; // So will the others.
+            }
+          } catch (final ZerohopException e) {
+            giveUp(output, Tier.DEVICE, e);
+          }
+        }
+      }
+    }
+  }
+
+  /** Returns whether there was room for it below. */
+  private boolean vacate(final OwnOutput output, final long bytes) {
+    try {
+      toHost(output, bytes, Region::isRecalled);
+      return true;
+    } catch (final PoolFullException e) {
+      final boolean moved = toFile(output, bytes);
+      if (!moved) {
+        LOG.debug("{} stays in borrowed memory: {}", name(output), e.getMessage());
+      }
+      return moved;
+    }
   }
 
   private void giveUp(final OwnOutput output, final Tier from, final ZerohopException cause) {
@@ -357,17 +417,17 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  private boolean toHost(final OwnOutput output, final long bytes) {
+  private boolean toHost(final OwnOutput output, final long bytes, final Predicate<Region> leaves) {
     final long start = clock.nanos();
     boolean moved;
     try {
-      moved = toHost.move(output);
+      moved = toHost.move(output, leaves);
     } catch (final PoolFullException e) {
       free(Tier.HOST, bytes);
-      moved = toHost.move(output);
+      moved = toHost.move(output, leaves);
     }
     if (moved) {
-      count(hostCounters, output, bytes, start, Tier.DEVICE);
+      count(hostCounters, output, bytes, start);
     }
     return moved;
   }
@@ -399,7 +459,7 @@ final class Spiller implements AutoCloseable {
       storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    count(fileCounters, output, bytes, start, Tier.HOST);
+    count(fileCounters, output, bytes, start);
     return true;
   }
 
@@ -425,19 +485,9 @@ final class Spiller implements AutoCloseable {
         .warn(LOG);
   }
 
-  /** Of a finished query nothing is said: nobody has to make room for it. */
   private void count(
-      final SpillCounters counters,
-      final OwnOutput output,
-      final long bytes,
-      final long start,
-      final Tier from) {
-    final int shuffleId = output.shuffleId();
-    final boolean finished = accessTimes.isFinished(shuffleId);
-    counters.add(bytes, finished, clock.since(start));
-    if (!finished) {
-      tiers.overflow().sayMoved(shuffleId, from, accessTimes.idleSeconds(shuffleId));
-    }
+      final SpillCounters counters, final OwnOutput output, final long bytes, final long start) {
+    counters.add(bytes, accessTimes.isFinished(output.shuffleId()), clock.since(start));
   }
 
   private static String name(final OwnOutput output) {

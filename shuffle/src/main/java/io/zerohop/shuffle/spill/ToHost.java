@@ -14,6 +14,7 @@ import io.zerohop.shuffle.pool.Tiers;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.Predicate;
 
 /** Moves map outputs from GPU memory to host memory, on streams of its own. For one thread. */
 final class ToHost {
@@ -33,13 +34,14 @@ final class ToHost {
   }
 
   /**
-   * Moves what a map output has in GPU memory.
+   * Moves what a map output has in GPU memory, or a part of that.
    *
+   * @param leaves the regions in GPU memory that move
    * @return false if it was freed meanwhile, or its copies are still under way
    * @throws PoolFullException if host memory has no room for it
    * @throws ZerohopException if it cannot be copied; it stays where it is
    */
-  boolean move(final OwnOutput output) {
+  boolean move(final OwnOutput output, final Predicate<Region> leaves) {
     if (!output.retainReady(devices.host())) {
       return false;
     }
@@ -49,10 +51,10 @@ final class ToHost {
     try {
       final List<Region> regions = new ArrayList<>();
       for (final Region region : output.regions()) {
-        final boolean onDevice = region.tier() == Tier.DEVICE;
-        final Region place = onDevice ? tiers.host().allocate(region.bytes()) : region;
+        final boolean moves = leaves.test(region);
+        final Region place = moves ? tiers.host().allocate(region.bytes()) : region;
         regions.add(place);
-        if (onDevice) {
+        if (moves) {
           fresh.add(place);
         }
       }

@@ -6,6 +6,7 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
+import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
@@ -101,6 +102,16 @@ class WithheldCatalogTest {
         return memory.export(segmentId);
       }
       throw new PosixException("fcntl(F_DUPFD_CLOEXEC)", PosixException.EMFILE, "on purpose");
+    }
+
+    @Override
+    public PeerLink.Loan lend(final PeerInfo peer, final long bytes) {
+      return memory.lend(peer, bytes);
+    }
+
+    @Override
+    public void returned(final PeerInfo peer, final long segmentId) {
+      memory.returned(peer, segmentId);
     }
 
     @Override

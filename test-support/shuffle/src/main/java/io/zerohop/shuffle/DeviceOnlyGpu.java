@@ -157,6 +157,15 @@ public final class DeviceOnlyGpu implements Device {
   }
 
   @Override
+  public Segment borrow(final SegmentHandle handle, final String lender) {
+    if (refusesMaps) {
+      handle.close();
+      throw new ZerohopException(ZerohopException.Category.FALLBACK, "it has no peer access");
+    }
+    return new FarSegment(near.borrow(handle, lender), this);
+  }
+
+  @Override
   public long granularity() {
     return near.granularity();
   }

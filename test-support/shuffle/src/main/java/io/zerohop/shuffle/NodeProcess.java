@@ -22,8 +22,8 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 
 /**
- * A node in a process of its own, which has a device if its name begins so. It takes commands, one
- * a line, and answers each with one line:
+ * A node in a process of its own, which has a device if its name begins so, or if it is one of
+ * several that are {@link #linked}. It takes commands, one a line, and answers each with one line:
  *
  * <pre>
  *  write SHUFFLE MAPS            writes and commits map outputs 0..MAPS-1
@@ -32,6 +32,8 @@ import java.util.concurrent.TimeUnit;
  *  finish                        reads the rest of the window that is held
  *  unregister SHUFFLE
  *  used                          bytes of the pool in use
+ *  lent                          bytes of GPU memory that it lends
+ *  borrowed                      bytes of GPU memory that it has borrowed
  *  exhaust                       takes all threads that this process can have
  *  release                       gives them back
  *  another                       starts one more node, and ends it
@@ -64,6 +66,27 @@ final class NodeProcess implements AutoCloseable {
    */
   NodeProcess(final List<String> prefix, final java.nio.file.Path base, final String executorId)
       throws IOException {
+    this(prefix, base, executorId, List.of());
+  }
+
+  /**
+   * Starts a neighbour of others that has a GPU with links to theirs.
+   *
+   * @param pool bytes of its GPU memory for blocks
+   */
+  static NodeProcess linked(
+      final java.nio.file.Path base, final String executorId, final int gpu, final long pool)
+      throws IOException {
+    return new NodeProcess(
+        List.of(), base, executorId, List.of(Integer.toString(gpu), Long.toString(pool)));
+  }
+
+  private NodeProcess(
+      final List<String> prefix,
+      final java.nio.file.Path base,
+      final String executorId,
+      final List<String> gpu)
+      throws IOException {
     this.executorId = executorId;
     // Surefire may hide the class path in a jar's manifest and keeps the real one here.
     final String classPath =
@@ -74,6 +97,7 @@ final class NodeProcess implements AutoCloseable {
     command.addAll(List.of("-Xlog:disable", "-Xlog:all=warning:stderr")); // No answers.
     command.addAll(List.of("-cp", classPath, NodeProcess.class.getName()));
     command.addAll(List.of(base.toString(), executorId));
+    command.addAll(gpu);
     process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     answers = process.inputReader(StandardCharsets.UTF_8);
     commands = process.outputWriter(StandardCharsets.UTF_8);
@@ -154,9 +178,18 @@ final class NodeProcess implements AutoCloseable {
   }
 
   public static void main(final String[] arguments) throws IOException {
-    final DeviceOnlyGpu device = arguments[1].startsWith(WITH_DEVICE) ? new DeviceOnlyGpu() : null;
-    try (ShuffleNode node =
-        ShuffleNode.start(TestNodes.config(base(arguments[0]), arguments[1]), device)) {
+    final boolean isLinked = arguments.length > 2;
+    final boolean hasDevice = isLinked || arguments[1].startsWith(WITH_DEVICE);
+    final DeviceOnlyGpu device = hasDevice ? new DeviceOnlyGpu() : null;
+    final ShuffleNode.Setup setup =
+        isLinked
+            ? TestNodes.linked(
+                base(arguments[0]),
+                arguments[1],
+                Integer.parseInt(arguments[2]),
+                Long.parseLong(arguments[3]))
+            : TestNodes.config(base(arguments[0]), arguments[1]);
+    try (ShuffleNode node = ShuffleNode.start(setup, device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -195,7 +228,7 @@ final class NodeProcess implements AutoCloseable {
       switch (words[0]) {
         case "write":
           for (int map = 0; map < Integer.parseInt(words[2]); map++) {
-            TestBlocks.write(node, Integer.parseInt(words[1]), map, BATCHES, PARTITIONS, MOST);
+            TestBlocks.put(node, Integer.parseInt(words[1]), map, BATCHES, PARTITIONS, MOST);
           }
           return "ok";
         case "read":
@@ -210,6 +243,10 @@ final class NodeProcess implements AutoCloseable {
         case "unregister":
           node.unregisterShuffle(Integer.parseInt(words[1]));
           return "ok";
+        case "lent":
+          return Long.toString(node.stats().device().loans().lentBytes());
+        case "borrowed":
+          return Long.toString(node.stats().device().loans().borrowedBytes());
         case "used":
           return Long.toString(node.stats().poolUsedBytes());
         case "exhaust":

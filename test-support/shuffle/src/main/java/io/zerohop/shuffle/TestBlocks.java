@@ -4,6 +4,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
@@ -97,6 +98,32 @@ public final class TestBlocks {
         writer.append(batch(shuffleId, mapId, batch, partitions, most));
       }
       return writer.commit();
+    }
+  }
+
+  /**
+   * The same as tasks do it, which go on in host memory if GPU memory has no room.
+   *
+   * @return whether there was room
+   */
+  public static boolean put(
+      final ShuffleNode node,
+      final int shuffleId,
+      final long mapId,
+      final int batches,
+      final int partitions,
+      final int most) {
+    try {
+      write(node, shuffleId, mapId, batches, partitions, most);
+      return true;
+    } catch (final PoolFullException e) {
+      try (MapOutputWriter writer = node.newMapOutput(shuffleId, mapId, partitions)) {
+        for (int batch = 0; batch < batches; batch++) {
+          writer.append(batch(shuffleId, mapId, batch, partitions, most));
+        }
+        writer.commit();
+      }
+      return false;
     }
   }
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
+import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
@@ -16,6 +17,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -28,6 +30,12 @@ import java.util.function.ToLongFunction;
 public final class TestNodes {
   public static final byte[] SECRET =
       "an application's secret, of any length".getBytes(java.nio.charset.StandardCharsets.UTF_8);
+
+  /** Size of the segments in GPU memory of {@link #linked} nodes. */
+  public static final long LINKED_SEGMENT = 256 << 10;
+
+  private static final int GPUS = 4;
+  private static final Topology LINKED = links();
   private static final long EVENTUALLY_NANOS = TimeUnit.SECONDS.toNanos(30);
 
   private TestNodes() {}
@@ -49,6 +57,39 @@ public final class TestNodes {
         .set("segment.size", 2L << 20)
         .set("device.segment.size", 2L << 20)
         .set("request.timeout", Duration.ofSeconds(20));
+  }
+
+  /**
+   * A neighbour of others on one of four GPUs, which all have links to each other. Its outputs stay
+   * where they are unless somebody needs the memory, and what is empty goes soon.
+   *
+   * @param pool bytes of its GPU memory for blocks, in small segments
+   */
+  public static ShuffleNode.Setup linked(
+      final java.nio.file.Path base, final String executorId, final int gpu, final long pool) {
+    return config(base, executorId)
+        .neighbours()
+        .gpu(uuid(gpu), LINKED)
+        .set("device.pool.size", pool)
+        .set("device.segment.size", LINKED_SEGMENT)
+        .set("spill.idle", Duration.ofHours(1))
+        .set("segment.idle", Duration.ofMillis(200));
+  }
+
+  private static String uuid(final int gpu) {
+    return "GPU-" + gpu;
+  }
+
+  private static Topology links() {
+    final List<Topology.Gpu> gpus = new ArrayList<>();
+    final int[][] links = new int[GPUS][GPUS];
+    final boolean[][] access = new boolean[GPUS][GPUS];
+    for (int gpu = 0; gpu < GPUS; gpu++) {
+      gpus.add(new Topology.Gpu(uuid(gpu), "0000:0" + gpu + ":00.0", ""));
+      Arrays.fill(links[gpu], 1);
+      Arrays.fill(access[gpu], true);
+    }
+    return new Topology(gpus, links, access);
   }
 
   public static ShuffleNode start(final java.nio.file.Path base, final String executorId) {

@@ -60,6 +60,11 @@ public final class FakeGpuDevice implements Device {
   }
 
   @Override
+  public Segment borrow(final SegmentHandle handle, final String lender) {
+    return new FakeSegment(host.borrow(handle, lender), this, 0);
+  }
+
+  @Override
   public long granularity() {
     return host.granularity();
   }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.mapped;
 
+import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -43,6 +44,9 @@ import org.slf4j.LoggerFactory;
 final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
   private static final Duration REFUSED = Duration.ofSeconds(30);
+
+  /** Readers use the same connection, and the pool goes on without the loan. */
+  private static final Duration LOAN_LIMIT = Duration.ofMillis(500);
 
   /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
   private static final long UNAVAILABLE_NANOS = Duration.ofSeconds(1).toNanos();
@@ -204,7 +208,10 @@ final class Peer implements BlockMemory {
       for (int slot = 0; slot < mapped.length() && !unmapped && link.alive(); slot++) {
         final long id = root.inSlot(slot);
         final SegmentMemory known = mapped.get(slot);
-        if (id > 0 && id != rootMemory.id() && (known == null || known.id() != id)) {
+        if (id > 0
+            && !SegmentIds.isLent(id)
+            && id != rootMemory.id()
+            && (known == null || known.id() != id)) {
           missing.add(id);
         }
       }
@@ -265,8 +272,16 @@ final class Peer implements BlockMemory {
   }
 
   private Segment map(final SegmentHandle handle, final Tier tier, final PeerAccess access) {
+    return map(handle, tier, access, false);
+  }
+
+  private Segment map(
+      final SegmentHandle handle, final Tier tier, final PeerAccess access, final boolean borrows) {
     try (handle) {
-      final Segment segment = devices.of(tier).map(handle, "executor " + name, access);
+      final Device device = devices.of(tier);
+      final String owner = "executor " + name;
+      final Segment segment =
+          borrows ? device.borrow(handle, owner) : device.map(handle, owner, access);
       if (tier == Tier.DEVICE) {
         devices.peerGpus().mapped(this);
       }
@@ -285,6 +300,79 @@ final class Peer implements BlockMemory {
             .warn(LOG);
       }
       throw e;
+    }
+  }
+
+  /**
+   * Returns how many bytes it would lend, by memory that is worth it: on this executor's GPU or
+   * over NVLink, and if it can be mapped. Does not wait.
+   */
+  long lendable() {
+    final boolean near = toGpu == Link.PEER_NVLINK || toGpu == Link.PEER_GPU;
+    if (!near || gpuRefusal != null && !clock.isOver(refusedUntil) || !mapping.tryLock()) {
+      return 0;
+    }
+    try {
+      return unmapped || !link.alive() ? 0 : root.lendable();
+    } finally {
+      mapping.unlock();
+    }
+  }
+
+  /** Whether its memory is on this executor's own GPU. */
+  boolean isOnSameGpu() {
+    return toGpu == Link.PEER_GPU;
+  }
+
+  /**
+   * Borrows a segment. Waits a limited time.
+   *
+   * @return the segment, for the caller to close before it calls {@link #giveBack}; absent if none
+   *     is lent
+   * @throws ZerohopException if the peer does not answer, or its memory cannot be mapped
+   */
+  @Nullable Borrowed borrow(final long bytes) {
+    final PeerLink.Loan loan = link.borrow(bytes, LOAN_LIMIT);
+    if (loan == null) {
+      return null;
+    }
+    boolean done = false;
+    try {
+      final Segment segment = map(loan.handle(), Tier.DEVICE, PeerAccess.WRITE, true);
+      done = true;
+      return new Borrowed(loan.segmentId(), segment);
+    } finally {
+      if (!done) {
+        giveBack(loan.segmentId());
+      }
+    }
+  }
+
+  /** Tells the peer that a segment is not used here any more. Waits a limited time. */
+  void giveBack(final long loanId) {
+    if (!link.alive()) {
+      return; // It knows.
+    }
+    try {
+      link.giveBack(loanId, LOAN_LIMIT);
+    } catch (final ExchangeException e) {
+      // It reads the request when it goes on, or the connection has ended.
+      LOG.debug("executor {} has not confirmed a segment that was given back", name, e);
+    }
+  }
+
+  /**
+   * Returns whether the peer wants a segment back, or has ended. Does not wait: false while a
+   * segment is being mapped.
+   */
+  boolean recalls(final long loanId) {
+    if (!mapping.tryLock()) {
+      return false;
+    }
+    try {
+      return unmapped || !link.alive() || !root.inUse(loanId);
+    } finally {
+      mapping.unlock();
     }
   }
 
@@ -386,6 +474,13 @@ final class Peer implements BlockMemory {
   public String toString() {
     return "peer " + name;
   }
+
+  /**
+   * Memory that a peer lends.
+   *
+   * @param id the peer's name for it
+   */
+  record Borrowed(long id, Segment segment) {}
 
   private record Unavailable(long since, ExchangeException cause) {}
 

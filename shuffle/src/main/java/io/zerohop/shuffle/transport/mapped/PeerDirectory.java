@@ -232,6 +232,18 @@ public final class PeerDirectory implements AutoCloseable {
     return Topology.problems(views);
   }
 
+  /** Returns the peers that would lend so many bytes of GPU memory now. Does not wait. */
+  List<Borrower.Lender> lenders(final long bytes) {
+    final List<Borrower.Lender> lenders = new ArrayList<>();
+    for (final Peer peer : peers) {
+      final long room = peer.lendable();
+      if (room >= bytes) {
+        lenders.add(new Borrower.Lender(peer, room, peer.isOnSameGpu()));
+      }
+    }
+    return lenders;
+  }
+
   /** Drops what is remembered of a shuffle's catalog at all peers. */
   public void forget(final int shuffleId) {
     peers.forEach(peer -> peer.forget(shuffleId));

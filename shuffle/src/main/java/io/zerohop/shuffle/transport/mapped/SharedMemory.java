@@ -2,17 +2,19 @@ package io.zerohop.shuffle.transport.mapped;
 
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
+import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tiers;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The service of this node's segment server: lanes and segments for connected peers. A peer's lanes
- * last as long as its connection.
+ * The service of this node's segment server: lanes, segments and loans for connected peers. A
+ * peer's lanes and loans last as long as its connection.
  */
 public final class SharedMemory implements SegmentDirectory {
   private final RootSegment root;
@@ -56,6 +58,20 @@ public final class SharedMemory implements SegmentDirectory {
   }
 
   @Override
+  public PeerLink.@Nullable Loan lend(final PeerInfo peer, final long bytes) {
+    final Pool pool = tiers.device();
+    return pool == null ? null : pool.lent().lend(peer.connectionId(), bytes);
+  }
+
+  @Override
+  public void returned(final PeerInfo peer, final long segmentId) {
+    final Pool pool = tiers.device();
+    if (pool != null) {
+      pool.lent().takeBack(peer.connectionId(), segmentId);
+    }
+  }
+
+  @Override
   public void failed(final Throwable cause) {
     onFailure.accept(cause);
   }
@@ -65,6 +81,10 @@ public final class SharedMemory implements SegmentDirectory {
     final Integer block = laneBlocks.remove(peer.connectionId());
     if (block != null) {
       root.lanes().disconnect(block);
+    }
+    final Pool pool = tiers.device();
+    if (pool != null) {
+      pool.lent().takeBackAll(peer.connectionId());
     }
   }
 }

@@ -7,9 +7,11 @@ import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /** A directory of segments that counts its peers. Also used by tests of other modules. */
@@ -24,7 +26,15 @@ public final class SegmentTable implements SegmentDirectory {
   /** What was told by {@link #failed}, and how many had been disconnected by then. */
   public final List<String> failures = new CopyOnWriteArrayList<>();
 
+  /** Ids of what is lent now. */
+  public final Set<Long> out = ConcurrentHashMap.newKeySet();
+
+  /** Sizes that were asked for. */
+  public final List<Long> asked = new CopyOnWriteArrayList<>();
+
   private final Map<Long, Supplier<SegmentHandle>> segments = new ConcurrentHashMap<>();
+  private final Map<Long, Segment> lendable = new ConcurrentHashMap<>();
+  private final AtomicLong loans = new AtomicLong(100);
 
   public SegmentTable add(final long id, final Segment segment) {
     return add(id, segment::export);
@@ -50,6 +60,30 @@ public final class SegmentTable implements SegmentDirectory {
   public SegmentHandle export(final long segmentId) {
     final Supplier<SegmentHandle> export = segments.get(segmentId);
     return export == null ? null : export.get();
+  }
+
+  /** Lends what {@link #lend(Segment)} was given, as often as it is asked for such a size. */
+  @Override
+  public PeerLink.Loan lend(final PeerInfo peer, final long bytes) {
+    asked.add(bytes);
+    final Segment lent = lendable.get(bytes);
+    if (lent == null) {
+      return null;
+    }
+    final long id = loans.incrementAndGet();
+    out.add(id);
+    return new PeerLink.Loan(id, lent.export());
+  }
+
+  /** Adds a segment that is lent to those who ask for its size. */
+  public SegmentTable lend(final Segment segment) {
+    lendable.put(segment.bytes(), segment);
+    return this;
+  }
+
+  @Override
+  public void returned(final PeerInfo peer, final long segmentId) {
+    out.remove(segmentId);
   }
 
   @Override
