@@ -6,6 +6,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -29,6 +30,7 @@ import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +41,8 @@ import org.jspecify.annotations.Nullable;
  * fetchers are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
+  private static final Duration KEPT_LIMIT = Duration.ofSeconds(1);
+
   final NodeParts parts;
 
   private ShuffleNode(final NodeParts parts) {
@@ -98,6 +102,7 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public MapOutputWriter newMapOutput(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
+    parts.keeping.begin(shuffleId);
     return parts.outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
@@ -139,6 +144,36 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.memory.catalog().remove(shuffleId, mapId);
   }
 
+  /**
+   * Returns whether a keeper holds all that a reader of a map output needs, so that the output
+   * outlives this node. Waits for a keeper that is connected, for a moment.
+   */
+  public boolean isKept(final int shuffleId, final long mapId) {
+    final Set<Long> segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
+    return !segments.isEmpty() && parts.keeping.awaitKept(segments, KEPT_LIMIT);
+  }
+
+  /** Opens the folder of an application's sockets on this node, for the caller to close. */
+  public static SocketFolder socketFolder(
+      final java.nio.file.@Nullable Path base, final String appId, final byte[] secret) {
+    return NodeParts.openFolder(base, appId, secret);
+  }
+
+  /** Returns whether a keeper runs on this node, connected or not. */
+  public boolean keeperRuns() {
+    return parts.keeperRuns();
+  }
+
+  /** Returns whether a keeper is connected. */
+  public boolean hasKeeper() {
+    return parts.keeping.hasKeeper();
+  }
+
+  /** Returns the shuffles that a keeper holds for executors of this node that have ended. */
+  public Set<Integer> leftShuffles() {
+    return parts.keeping.left();
+  }
+
   /** Shuffles that this node holds in memory, in part or all. */
   public List<Integer> shuffles() {
     return parts.memory.catalog().shuffles();
@@ -155,6 +190,7 @@ public final class ShuffleNode implements AutoCloseable {
    * begin afterwards are welcome: Spark may compute a shuffle again that it cleaned up.
    */
   public void unregisterShuffle(final int shuffleId) {
+    parts.keeping.drop(shuffleId);
     parts.memory.unregister(shuffleId);
     parts.accessTimes.forget(shuffleId);
     parts.peers.forget(shuffleId);

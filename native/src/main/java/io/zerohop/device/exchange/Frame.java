@@ -28,6 +28,9 @@ import java.nio.charset.StandardCharsets;
  *  WITHHELD   segment id (8) | seal (32)
  *  BORROW     size in bytes (8) | seal (32)
  *  RETURN     segment id (8) | seal (32)
+ *  KEEP       segment id (8) | seal (32)
+ *  KEPT       segment id (8) | seal (32)
+ *  HOLDS      shuffle or other number (8) | seal (32)
  * </pre>
  *
  * A process is a {@link ProcessIdentity}. A seal is made by {@link Proofs.Seals}.
@@ -35,7 +38,7 @@ import java.nio.charset.StandardCharsets;
 record Frame(Type type, byte[] payload) {
   static final int HEADER_BYTES = 8;
   static final short MAGIC = 0x5A48;
-  static final byte VERSION = 4;
+  static final byte VERSION = 5;
   static final int NONCE_BYTES = 32;
   static final int PROOF_BYTES = 32;
   static final int SEAL_BYTES = 32;
@@ -62,7 +65,10 @@ record Frame(Type type, byte[] payload) {
     REFUSED(8, 1, 1),
     WITHHELD(9, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     BORROW(10, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
-    RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
+    RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    KEEP(12, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    KEPT(13, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    HOLDS(14, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
 
     private static final Type[] VALUES = values();
 

@@ -284,6 +284,44 @@ public final class PeerLink implements AutoCloseable {
     ask(new Request(Frame.Type.RETURN, segmentId), limit);
   }
 
+  /**
+   * Asks for a segment to hold beyond the end of the peer.
+   *
+   * @return as {@link #fetch}; absent also if the peer may not leave it
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public @Nullable SegmentHandle keep(final long segmentId, final Duration limit) {
+    final Loan answer = ask(new Request(Frame.Type.KEEP, segmentId), limit);
+    return answer == null ? null : answer.handle();
+  }
+
+  /**
+   * Tells the peer that a segment is held here.
+   *
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public void kept(final long segmentId, final Duration limit) {
+    ask(new Request(Frame.Type.KEPT, segmentId), limit);
+  }
+
+  /**
+   * Tells the peer of something that is held here, by its number.
+   *
+   * @return whether the peer wants it dropped; false also if it does not answer in time
+   * @throws ExchangeException as {@link #fetch}, but for UNAVAILABLE
+   */
+  public boolean isDropped(final long number, final Duration limit) {
+    try {
+      ask(new Request(Frame.Type.HOLDS, number), limit);
+      return true;
+    } catch (final ExchangeException e) {
+      if (e.reason() == Reason.UNAVAILABLE) {
+        return false;
+      }
+      throw e;
+    }
+  }
+
   private @Nullable Loan ask(final Request request, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
     lockFetch(deadline);
@@ -344,7 +382,7 @@ public final class PeerLink implements AutoCloseable {
     /** Whether a segment fits. */
     boolean fits(final Frame.SegmentInfo segment) {
       return switch (type) {
-        case FETCH -> segment.id() == subject;
+        case FETCH, KEEP -> segment.id() == subject;
         case BORROW -> segment.id() != NOT_LENT && segment.bytes() == subject;
         default -> false;
       };
@@ -359,6 +397,7 @@ public final class PeerLink implements AutoCloseable {
       return switch (type) {
         case BORROW -> "a loan of " + subject + " bytes";
         case RETURN -> "the return of segment " + subject;
+        case HOLDS -> "the life of number " + subject;
         default -> "segment " + subject;
       };
     }

@@ -23,13 +23,21 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *   HELLO -> CHALLENGE      ANSWER -> WELCOME      any number of times:
  *                                                  FETCH, BORROW -> SEGMENT | GONE | WITHHELD
- *                                                  RETURN -> GONE
+ *                                                  KEEP -> SEGMENT | GONE | WITHHELD
+ *                                                  RETURN, KEPT -> GONE
+ *                                                  HOLDS -> GONE | WITHHELD
  * </pre>
  */
 final class ServerSession {
   private static final Logger LOG = LoggerFactory.getLogger(ServerSession.class);
   private static final Set<Frame.Type> REQUESTS =
-      EnumSet.of(Frame.Type.FETCH, Frame.Type.BORROW, Frame.Type.RETURN);
+      EnumSet.of(
+          Frame.Type.FETCH,
+          Frame.Type.BORROW,
+          Frame.Type.RETURN,
+          Frame.Type.KEEP,
+          Frame.Type.KEPT,
+          Frame.Type.HOLDS);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, @Nullable SegmentHandle handle) {}
@@ -205,20 +213,35 @@ final class ServerSession {
     switch (request.type()) {
       case BORROW:
         final long bytes = request.asSize();
-        return handOver(seals, PeerLink.NOT_LENT, () -> directory.lend(asking, bytes));
+        return handOverLoan(seals, PeerLink.NOT_LENT, () -> directory.lend(asking, bytes));
       case RETURN:
         directory.returned(asking, request.asId());
         return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      case KEPT:
+        directory.kept(asking, request.asId());
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      case HOLDS:
+        final Frame.Type life =
+            directory.isDropped(asking, request.asId()) ? Frame.Type.GONE : Frame.Type.WITHHELD;
+        return sealed(seals, Frame.ofId(life, request.asId()), null);
+      case KEEP:
+        return handOver(seals, request.asId(), () -> directory.keep(asking, request.asId()));
       default:
-        final long segmentId = request.asId();
-        return handOver(
-            seals,
-            segmentId,
-            () -> {
-              final SegmentHandle handle = directory.export(segmentId);
-              return handle == null ? null : new Loan(segmentId, handle);
-            });
+        return handOver(seals, request.asId(), () -> directory.export(request.asId()));
     }
+  }
+
+  private Reply handOver(
+      final Proofs.Seals seals,
+      final long segmentId,
+      final Supplier<@Nullable SegmentHandle> exporter) {
+    return handOverLoan(
+        seals,
+        segmentId,
+        () -> {
+          final SegmentHandle handle = exporter.get();
+          return handle == null ? null : new Loan(segmentId, handle);
+        });
   }
 
   /**
@@ -227,7 +250,7 @@ final class ServerSession {
    *
    * @param refusedId named by the answer if there is no segment
    */
-  private Reply handOver(
+  private Reply handOverLoan(
       final Proofs.Seals seals, final long refusedId, final Supplier<@Nullable Loan> exporter) {
     SegmentHandle handle = null;
     try {

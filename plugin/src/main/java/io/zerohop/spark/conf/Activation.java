@@ -67,6 +67,11 @@ public final class Activation {
         keepToTheBlockTransferService(conf);
         doWithoutFallbackStorage(conf);
         askForNoDiagnosis(conf);
+        if (ZerohopConf.of(conf).keeper().enabled() && SparkProbe.here().has(SparkFeature.KEEPER)) {
+          conf.set(IO_PLUGIN, ReliableShuffleIo.class.getName());
+        } else if (ReliableShuffleIo.isSet(conf)) {
+          conf.remove(IO_PLUGIN); // Copied from an earlier application's keys.
+        }
       }
     }
     return obstacle == null;
@@ -86,7 +91,7 @@ public final class Activation {
           .remedy("set spark.shuffle.service.enabled=false to use Zerohop");
     }
     final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
-    if (!files.equals(LOCAL_FILES)) {
+    if (!files.equals(LOCAL_FILES) && !files.equals(ReliableShuffleIo.class.getName())) {
       return SparkCode.OTHER_SHUFFLE_IO
           .says(
               IO_PLUGIN

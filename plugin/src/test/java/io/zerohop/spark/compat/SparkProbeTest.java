@@ -52,6 +52,7 @@ class SparkProbeTest {
     users.put(
         SparkFeature.QUERIES,
         List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));
+    users.put(SparkFeature.KEEPER, List.of("keeper/LostOutputs", "conf/ReliableShuffleIo"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));

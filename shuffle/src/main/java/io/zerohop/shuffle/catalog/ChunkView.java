@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongConsumer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -102,6 +103,22 @@ final class ChunkView {
       slot = (slot + 1) & (slots - 1);
     }
     return false;
+  }
+
+  /** Tells of the segments in which batches of the chunk's map outputs lie, some of them twice. */
+  void forEachSegment(final LongConsumer segments) {
+    final EntryCursor cursor = new EntryCursor();
+    for (int slot = 0; slot < slots; slot++) {
+      final int at = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
+      final long word = buffer.getLongVolatile(at + ChunkLayout.SLOT_WORD);
+      final long entry = ChunkLayout.entryOffset(word);
+      if (entry != 0
+          && open(slot, word, entry, buffer.getLong(at + ChunkLayout.SLOT_MAP), cursor)) {
+        for (int batch = 0; batch < cursor.batches(); batch++) {
+          segments.accept(cursor.segmentOf(batch));
+        }
+      }
+    }
   }
 
   private boolean open(

@@ -21,7 +21,8 @@ import org.agrona.concurrent.UnsafeBuffer;
  *     40 | lanes offset               | lanes                      |
  *     48 | zero                                                    |
  *     64 | bytes that peers may borrow now (64)                    |
- *     72 | zero ...                                                |
+ *     72 | 1 once nothing of the owner's memory changes any more    |
+ *     80 | zero ...                                                |
  *    128 +---------------------------------------------------------+
  *        | segment table: one word a slot, the id of the segment   |
  *        | in use, 0 if none; a peer sees a retired segment by it   |
@@ -43,7 +44,7 @@ import org.agrona.concurrent.UnsafeBuffer;
  */
 public final class RootLayout {
   static final long MAGIC = 0x31746f6f72685a5aL;
-  static final int VERSION = 4;
+  static final int VERSION = 5;
 
   static final int MAGIC_OFFSET = 0;
   static final int CRC_OFFSET = 8;
@@ -58,6 +59,7 @@ public final class RootLayout {
   static final int LANE_COUNT_OFFSET = 44;
   static final int CRC_TO = 64;
   static final int LENDABLE_OFFSET = 64;
+  static final int ENDED_OFFSET = 72;
   static final int HEADER_BYTES = 128;
 
   static final int TABLE_SLOTS = SegmentIds.MAX_SLOTS;

@@ -4,6 +4,8 @@ import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.lang.invoke.VarHandle;
+import java.util.HashSet;
+import java.util.Set;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -49,6 +51,26 @@ public final class RootView {
   /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
   public long inSlot(final int slot) {
     return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
+  }
+
+  /**
+   * Returns whether the owner has said that nothing of its memory changes any more (acquire). Its
+   * list of shuffles stays as well.
+   */
+  public boolean isEnded() {
+    return buffer.getLongVolatile(RootLayout.ENDED_OFFSET) != 0;
+  }
+
+  /** Returns the shuffles that are listed, but for those whose cells are being written. */
+  public Set<Integer> shuffles() {
+    final Set<Integer> shuffles = new HashSet<>();
+    for (int cell = 0; cell < RootLayout.DIRECTORY_CELLS; cell++) {
+      final int at = RootLayout.DIRECTORY + cell * RootLayout.CELL_BYTES;
+      if (buffer.getInt(at + RootLayout.CELL_STATE) == RootLayout.STATE_USED) {
+        shuffles.add(buffer.getInt(at + RootLayout.CELL_SHUFFLE));
+      }
+    }
+    return shuffles;
   }
 
   /** Returns how many bytes its owner would lend, as it said last. */

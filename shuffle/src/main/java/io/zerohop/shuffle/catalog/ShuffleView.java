@@ -6,6 +6,8 @@ import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.Arrays;
+import java.util.HashSet;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -79,6 +81,22 @@ public final class ShuffleView {
   /** Returns whether the map output that the cursor points at is complete (acquire). */
   public boolean isReady(final EntryCursor cursor) {
     return cursor.chunk().ready(cursor);
+  }
+
+  /** Returns the segments that hold the shuffle's chunks and map outputs. */
+  public Set<Long> segments() {
+    final Set<Long> segments = new HashSet<>();
+    segments.add(listing.segmentId());
+    for (int position = 0; ; position++) {
+      final ChunkView chunk = chunks[position];
+      chunk.forEachSegment(segments::add);
+      final long next = chunk.nextOffset();
+      if (next < 0) {
+        return segments;
+      }
+      segments.add(chunk.nextSegment());
+      extend(position + 1, chunk.nextSegment(), next);
+    }
   }
 
   private synchronized void extend(final int position, final long segmentId, final long offset) {

@@ -167,6 +167,13 @@ final class InPlaceWindow implements AutoCloseable {
     if (shuffle.isReady(cursor)) {
       return;
     }
+    if (memory.isLeft()) {
+      throw failed(
+          ShuffleCode.LEFT_NOT_READY,
+          block,
+          "the owner ended before the map output was complete",
+          null);
+    }
     context.counters().foundUnready();
     final Device host = context.devices().host();
     if (side == ReadSide.DEVICE) {

@@ -397,6 +397,14 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     return segment != null && segment.memory().id() == segmentId ? segment.memory() : null;
   }
 
+  /** Returns whether a segment of the pool is borrowed. */
+  boolean isBorrowed(final long segmentId) {
+    synchronized (lock) {
+      return segments.stream()
+          .anyMatch(segment -> segment.memory().id() == segmentId && segment.loan() != null);
+    }
+  }
+
   /** A new handle to a segment that the caller closes; absent if it is gone. Does not wait. */
   public @Nullable SegmentHandle export(final long segmentId) {
     final SegmentMemory memory = resolve(segmentId);

@@ -77,6 +77,12 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
     return pool == null ? null : pool.export(segmentId);
   }
 
+  /** The same; absent also of a segment that is borrowed, and goes back to its lender. */
+  public @Nullable SegmentHandle exportOwn(final long segmentId) {
+    final Pool pool = find(SegmentIds.tier(segmentId));
+    return pool == null || pool.isBorrowed(segmentId) ? null : pool.export(segmentId);
+  }
+
   /**
    * Closes all pools.
    *

@@ -1,0 +1,126 @@
+package io.zerohop.spark.keeper;
+
+import io.zerohop.device.posix.ChoreThread;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.spark.log.SparkCode;
+import java.io.DataOutputStream;
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Starts the keeper of this node where none runs, and again should it end. The process has a
+ * session of its own and stays when this executor ends. Two executors may start one each: the
+ * second ends at once. Thread safe.
+ */
+public final class KeeperStart implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(KeeperStart.class);
+  private static final Duration PERIOD = Duration.ofMillis(500);
+
+  /** Longer than a JVM takes to start on a busy machine. */
+  private static final Duration RETRY = Duration.ofSeconds(20);
+
+  private static final String LOG_FILE = "zerohop-keeper.log";
+  private static final List<String> SET_SID = List.of("/usr/bin/setsid", "/bin/setsid");
+
+  private final SparkConf spark;
+  private final Config conf;
+  private final ShuffleNode node;
+  private final byte[] secret;
+  private final Clock clock;
+  private final ChoreThread chore;
+  private long startAt;
+
+  private KeeperStart(
+      final SparkConf spark,
+      final Config conf,
+      final ShuffleNode node,
+      final byte[] secret,
+      final Clock clock) {
+    this.spark = spark;
+    this.conf = conf;
+    this.node = node;
+    this.secret = secret.clone();
+    this.clock = clock;
+    this.startAt = clock.nanos();
+    this.chore = new ChoreThread("keeper", PERIOD, clock, this::round);
+    chore.hurry();
+  }
+
+  /** Begins to look whether one runs. */
+  public static KeeperStart begin(
+      final SparkEnv env,
+      final SparkConf spark,
+      final Config conf,
+      final ShuffleNode node,
+      final byte[] secret) {
+    LOG.info("Zerohop: a keeper holds the map outputs of executor {}", env.executorId());
+    return new KeeperStart(spark, conf, node, secret, Clock.system());
+  }
+
+  private void round() {
+    if (!node.hasKeeper() && clock.isOver(startAt) && !node.keeperRuns()) {
+      startAt = clock.in(RETRY);
+      try {
+        start();
+      } catch (final IOException e) {
+        SparkCode.KEEPER_NOT_STARTED
+            .says("cannot start a keeper, so map outputs in memory end with their executor")
+            .because(e)
+            .warn(LOG, e);
+      }
+    }
+  }
+
+  private void start() throws IOException {
+    final List<String> command = new ArrayList<>();
+    SET_SID.stream()
+        .filter(path -> Files.isExecutable(Path.of(path)))
+        .limit(1)
+        .forEach(command::add);
+    command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+    command.addAll(List.of("-Xmx64m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
+    command.addAll(List.of("-XX:-UsePerfData", "-XX:MaxMetaspaceSize=64m"));
+    command.addAll(List.of("-cp", classPath(), KeeperProcess.class.getName()));
+    final ProcessBuilder builder = new ProcessBuilder(command);
+    final File log = new File(LOG_FILE);
+    builder.redirectErrorStream(true);
+    builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log));
+    final Process process = builder.start();
+    LOG.info("Zerohop: started a keeper, process {}, log {}", process.pid(), log.getAbsolutePath());
+    try (DataOutputStream out = new DataOutputStream(process.getOutputStream())) {
+      new KeeperProcess.Orders(
+              conf.socketDir() == null ? "" : conf.socketDir().toAbsolutePath().toString(),
+              spark.getAppId(),
+              secret,
+              spark.get("spark.driver.host", "localhost"),
+              spark.getInt("spark.driver.port", 0),
+              conf.keeper().size() == Config.AUTO ? Long.MAX_VALUE : conf.keeper().size(),
+              conf.keeper().idle().toMillis())
+          .write(out);
+    }
+  }
+
+  /** What this executor has, and first the jar of this class: Spark may have loaded it itself. */
+  private static String classPath() {
+    final String own =
+        KeeperProcess.class.getProtectionDomain().getCodeSource().getLocation().getPath();
+    return own + File.pathSeparator + System.getProperty("java.class.path");
+  }
+
+  /** Starts no more. A keeper that runs goes on. Idempotent. */
+  @Override
+  public void close() {
+    chore.close();
+  }
+}
