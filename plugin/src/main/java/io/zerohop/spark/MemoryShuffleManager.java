@@ -10,7 +10,7 @@ import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
 import io.zerohop.spark.executor.Startup;
-import io.zerohop.spark.keeper.LostOutputs;
+import io.zerohop.spark.keeper.KeptOutputs;
 import io.zerohop.spark.metrics.PathAccumulators;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.rapids.RapidsReader;
@@ -135,7 +135,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     if (active) {
       LiveShuffles.serve(context, env);
       if (ReliableShuffleIo.isSet(conf)) {
-        LostOutputs.follow(context, env);
+        KeptOutputs.follow(context, env);
       }
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }

@@ -455,6 +455,7 @@ final class NodeParts {
   /** Small chores that no caller waits for. */
   private void maintain() {
     memory.trim();
+    keeping.retain(id -> memory.tiers().resolve(id) != null);
     if (borrower != null) {
       borrower.sweep();
     }

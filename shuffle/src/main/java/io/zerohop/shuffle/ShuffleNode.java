@@ -102,7 +102,6 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public MapOutputWriter newMapOutput(
       final int shuffleId, final long mapId, final int partitions, final Tier tier) {
-    parts.keeping.begin(shuffleId);
     return parts.outputs.begin(shuffleId, mapId, partitions, tier);
   }
 
@@ -169,11 +168,6 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.keeping.hasKeeper();
   }
 
-  /** Returns the shuffles that a keeper holds for executors of this node that have ended. */
-  public Set<Integer> leftShuffles() {
-    return parts.keeping.left();
-  }
-
   /** Shuffles that this node holds in memory, in part or all. */
   public List<Integer> shuffles() {
     return parts.memory.catalog().shuffles();
@@ -190,7 +184,6 @@ public final class ShuffleNode implements AutoCloseable {
    * begin afterwards are welcome: Spark may compute a shuffle again that it cleaned up.
    */
   public void unregisterShuffle(final int shuffleId) {
-    parts.keeping.drop(shuffleId);
     parts.memory.unregister(shuffleId);
     parts.accessTimes.forget(shuffleId);
     parts.peers.forget(shuffleId);

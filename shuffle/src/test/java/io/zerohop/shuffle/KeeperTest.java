@@ -20,8 +20,14 @@ import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -36,7 +42,7 @@ class KeeperTest {
   @TempDir private java.nio.file.Path temp;
   private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
-  private final AtomicBoolean driver = new AtomicBoolean(true);
+  private final TestDriver driver = new TestDriver();
   private ShuffleNode reader;
   private Keeper keeper;
   private volatile boolean ending;
@@ -68,7 +74,7 @@ class KeeperTest {
   }
 
   private void startKeeper(final Keeper.Limits limits) {
-    keeper = Keeper.start(folder(), TestNodes.SECRET, limits, driver::get, Clock.system());
+    keeper = Keeper.start(folder(), TestNodes.SECRET, limits, driver, Clock.system());
     ending = false;
     keeping =
         new Thread(
@@ -196,14 +202,18 @@ class KeeperTest {
   }
 
   @Test
-  void whatWasNotReadyIsLost() throws Exception {
+  void whatWasNotReadyIsLostAndNotTold() throws Exception {
     startKeeper(UNLIMITED);
     try (NodeProcess owner = new NodeProcess(base, NodeProcess.WITH_DEVICE)) {
+      assertThat(owner.ask("write", 2, MAPS)).isEqualTo("ok");
+      awaitKept(owner, 2);
       assertThat(owner.ask("pend", 1)).isEqualTo("1");
       TestNodes.eventually("it is kept", () -> isKept(owner));
       owner.kill();
-      awaitLeft(true);
-      assertThat(failure(owner, 1)).isEqualTo(ShuffleCode.LEFT_NOT_READY.label());
+      TestNodes.eventually(
+          "the driver knows", () -> driver.left(NodeProcess.WITH_DEVICE).containsKey(2));
+      assertThat(driver.left(NodeProcess.WITH_DEVICE)).containsOnlyKeys(2);
+      assertThat(failure(owner, 1)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
     }
   }
 
@@ -227,7 +237,7 @@ class KeeperTest {
   }
 
   @Test
-  void whatTheDriverDroppedGoes() throws Exception {
+  void theDriverHearsWhatIsLeftAndWhatItHasNoUseForGoes() throws Exception {
     startKeeper(UNLIMITED);
     try (NodeProcess owner = new NodeProcess(base, "1")) {
       owner.ask("write", 1, MAPS);
@@ -235,15 +245,31 @@ class KeeperTest {
       awaitKept(owner, 1);
       awaitKept(owner, 2);
       owner.kill();
-      awaitLeft(true);
-      TestNodes.eventually("it is asked for", () -> reader.leftShuffles().contains(2));
-      reader.unregisterShuffle(2);
-      TestNodes.eventually("it is dropped", () -> !reader.leftShuffles().contains(2));
-      TestNodes.eventually(
-          "it is not read", () -> failure(owner, 2).equals(ShuffleCode.LEFT_NOT_KEPT.label()));
+      TestNodes.eventually("the driver knows", () -> driver.left("1").keySet().size() == 2);
+      final Set<Long> maps = LongStream.range(0, MAPS).boxed().collect(Collectors.toSet());
+      assertThat(driver.left("1")).isEqualTo(Map.of(1, maps, 2, maps));
+      driver.useless.add(2);
+      TestNodes.eventually("it is dropped", () -> !driver.left("1").containsKey(2));
+      assertThat(failure(owner, 2)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
       readAll(owner, 1);
-      reader.unregisterShuffle(1);
+      driver.useless.add(1);
       awaitLeft(false);
+    }
+  }
+
+  @Test
+  void whatIsTooOldGoesOnceTheDriverKnows() throws Exception {
+    startKeeper(new Keeper.Limits(Long.MAX_VALUE, Duration.ofMillis(1), LONG));
+    driver.isThere.set(false);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.kill();
+      awaitLeft(true);
+      readAll(owner, 1);
+      driver.isThere.set(true);
+      awaitLeft(false);
+      assertThat(driver.left("1")).isEmpty();
     }
   }
 
@@ -278,20 +304,19 @@ class KeeperTest {
   }
 
   @Test
-  void theEldestGoFirstWhereTheLimitIsReached() throws Exception {
+  void whatIsBeyondTheLimitIsNotKept() throws Exception {
     startKeeper(new Keeper.Limits(3L << 20, LONG, LONG));
     try (NodeProcess one = new NodeProcess(base, "1");
         NodeProcess two = new NodeProcess(base, "2")) {
       one.ask("write", 1, MAPS);
       awaitKept(one, 1);
       two.ask("write", 2, MAPS);
-      awaitKept(two, 2);
+      assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
       one.kill();
       readAll(one, 1);
-      two.kill();
-      readAll(two, 2);
-      TestNodes.eventually(
-          "the eldest is gone", () -> failure(one, 1).equals(ShuffleCode.PEER_DEAD.label()));
+      assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
+      driver.useless.add(1);
+      awaitKept(two, 2); // There is room again.
     }
   }
 
@@ -300,7 +325,7 @@ class KeeperTest {
     startKeeper(UNLIMITED);
     final SocketFolder second = folder();
     assertThatThrownBy(
-            () -> Keeper.start(second, TestNodes.SECRET, UNLIMITED, driver::get, Clock.system()))
+            () -> Keeper.start(second, TestNodes.SECRET, UNLIMITED, driver, Clock.system()))
         .isInstanceOf(ZerohopException.class);
   }
 
@@ -356,9 +381,34 @@ class KeeperTest {
       awaitLeft(true);
       Thread.sleep(1_500);
       assertThat(keeping.isAlive()).isTrue();
-      driver.set(false);
+      driver.isThere.set(false);
       keeping.join(30_000);
       assertThat(keeping.isAlive()).isFalse();
+    }
+  }
+
+  /** Counts on all outputs that it does not call useless, as long as it is there. */
+  private static final class TestDriver implements Keeper.Driver {
+    private final AtomicBoolean isThere = new AtomicBoolean(true);
+    private final Set<Integer> useless = ConcurrentHashMap.newKeySet();
+    private final Map<String, Map<Integer, Set<Long>>> told = new ConcurrentHashMap<>();
+
+    private Map<Integer, Set<Long>> left(final String executorId) {
+      return told.getOrDefault(executorId, Map.of());
+    }
+
+    @Override
+    public Set<Integer> report(final String executorId, final Map<Integer, Set<Long>> outputs)
+        throws IOException {
+      if (!isThere.get()) {
+        throw new IOException("nobody answers");
+      }
+      if (outputs != null) {
+        told.put(executorId, outputs);
+      }
+      final Set<Integer> needed = new HashSet<>(left(executorId).keySet());
+      needed.removeAll(useless);
+      return needed;
     }
   }
 }

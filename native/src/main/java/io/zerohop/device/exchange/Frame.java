@@ -30,7 +30,7 @@ import java.nio.charset.StandardCharsets;
  *  RETURN     segment id (8) | seal (32)
  *  KEEP       segment id (8) | seal (32)
  *  KEPT       segment id (8) | seal (32)
- *  HOLDS      shuffle or other number (8) | seal (32)
+ *  UNKEPT     segment id (8) | seal (32)
  * </pre>
  *
  * A process is a {@link ProcessIdentity}. A seal is made by {@link Proofs.Seals}.
@@ -68,7 +68,7 @@ record Frame(Type type, byte[] payload) {
     RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     KEEP(12, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     KEPT(13, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
-    HOLDS(14, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
+    UNKEPT(14, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
 
     private static final Type[] VALUES = values();
 

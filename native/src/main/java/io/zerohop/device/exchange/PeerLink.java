@@ -305,21 +305,12 @@ public final class PeerLink implements AutoCloseable {
   }
 
   /**
-   * Tells the peer of something that is held here, by its number.
+   * Tells the peer that a segment is not held here, and will not be for now.
    *
-   * @return whether the peer wants it dropped; false also if it does not answer in time
-   * @throws ExchangeException as {@link #fetch}, but for UNAVAILABLE
+   * @throws ExchangeException as {@link #fetch}
    */
-  public boolean isDropped(final long number, final Duration limit) {
-    try {
-      ask(new Request(Frame.Type.HOLDS, number), limit);
-      return true;
-    } catch (final ExchangeException e) {
-      if (e.reason() == Reason.UNAVAILABLE) {
-        return false;
-      }
-      throw e;
-    }
+  public void unkept(final long segmentId, final Duration limit) {
+    ask(new Request(Frame.Type.UNKEPT, segmentId), limit);
   }
 
   private @Nullable Loan ask(final Request request, final Duration limit) {
@@ -397,7 +388,6 @@ public final class PeerLink implements AutoCloseable {
       return switch (type) {
         case BORROW -> "a loan of " + subject + " bytes";
         case RETURN -> "the return of segment " + subject;
-        case HOLDS -> "the life of number " + subject;
         default -> "segment " + subject;
       };
     }

@@ -497,13 +497,8 @@ public final class SegmentServer implements AutoCloseable {
     /** The peer holds a segment that it got by {@link #keep}. It may name any id. */
     default void kept(final PeerInfo peer, final long segmentId) {}
 
-    /**
-     * Returns whether the peer is to drop what it holds under a number. The directory says what
-     * numbers mean.
-     */
-    default boolean isDropped(final PeerInfo peer, final long number) {
-      return false;
-    }
+    /** The peer does not hold a segment, and will not for now. It may name any id. */
+    default void unkept(final PeerInfo peer, final long segmentId) {}
 
     /**
      * The server failed and ends, although nobody closed it. Called once, before any connection

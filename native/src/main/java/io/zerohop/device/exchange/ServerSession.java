@@ -24,8 +24,7 @@ import org.slf4j.LoggerFactory;
  *   HELLO -> CHALLENGE      ANSWER -> WELCOME      any number of times:
  *                                                  FETCH, BORROW -> SEGMENT | GONE | WITHHELD
  *                                                  KEEP -> SEGMENT | GONE | WITHHELD
- *                                                  RETURN, KEPT -> GONE
- *                                                  HOLDS -> GONE | WITHHELD
+ *                                                  RETURN, KEPT, UNKEPT -> GONE
  * </pre>
  */
 final class ServerSession {
@@ -37,7 +36,7 @@ final class ServerSession {
           Frame.Type.RETURN,
           Frame.Type.KEEP,
           Frame.Type.KEPT,
-          Frame.Type.HOLDS);
+          Frame.Type.UNKEPT);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, @Nullable SegmentHandle handle) {}
@@ -220,10 +219,9 @@ final class ServerSession {
       case KEPT:
         directory.kept(asking, request.asId());
         return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
-      case HOLDS:
-        final Frame.Type life =
-            directory.isDropped(asking, request.asId()) ? Frame.Type.GONE : Frame.Type.WITHHELD;
-        return sealed(seals, Frame.ofId(life, request.asId()), null);
+      case UNKEPT:
+        directory.unkept(asking, request.asId());
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
       case KEEP:
         return handOver(seals, request.asId(), () -> directory.keep(asking, request.asId()));
       default:

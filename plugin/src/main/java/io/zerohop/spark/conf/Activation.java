@@ -38,6 +38,12 @@ public final class Activation {
     if (!ZerohopConf.of(conf).enabled()) {
       return false;
     }
+    if (isDriver) {
+      ReliableShuffleIo.reached(false);
+      if (ReliableShuffleIo.isSet(conf)) {
+        conf.remove(IO_PLUGIN); // Copied from an earlier application's keys.
+      }
+    }
     final Message obstacle = obstacle(conf);
     if (isDriver) {
       final List<String> unknown = ZerohopConf.unknown(conf);
@@ -62,15 +68,15 @@ public final class Activation {
             .because(obstacle)
             .warn(LOG);
       } else {
-        tellOf(SparkProbe.here());
+        final boolean keeps = ZerohopConf.of(conf).keeper().enabled();
+        tellOf(SparkProbe.here(), keeps);
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
         doWithoutFallbackStorage(conf);
         askForNoDiagnosis(conf);
-        if (ZerohopConf.of(conf).keeper().enabled() && SparkProbe.here().has(SparkFeature.KEEPER)) {
+        if (keeps && SparkProbe.here().has(SparkFeature.KEEPER)) {
           conf.set(IO_PLUGIN, ReliableShuffleIo.class.getName());
-        } else if (ReliableShuffleIo.isSet(conf)) {
-          conf.remove(IO_PLUGIN); // Copied from an earlier application's keys.
+          ReliableShuffleIo.reached(true); // As far as is known, before there is any executor.
         }
       }
     }
@@ -104,9 +110,10 @@ public final class Activation {
   }
 
   /** Says once for each feature that this Spark lacks what it takes. */
-  private static void tellOf(final SparkProbe spark) {
+  private static void tellOf(final SparkProbe spark, final boolean keeps) {
     for (final SparkFeature feature : SparkFeature.values()) {
-      final Message lacks = spark.sentence(feature);
+      final boolean isAsked = keeps || feature != SparkFeature.KEEPER;
+      final Message lacks = isAsked ? spark.sentence(feature) : null;
       if (lacks != null) {
         lacks
             .code(SparkCode.SPARK_WITHOUT)

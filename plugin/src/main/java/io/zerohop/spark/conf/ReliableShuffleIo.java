@@ -1,6 +1,6 @@
 package io.zerohop.spark.conf;
 
-import io.zerohop.shuffle.conf.Config;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkConf;
 import org.apache.spark.shuffle.api.ShuffleDriverComponents;
 import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO;
@@ -8,18 +8,18 @@ import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDriverComponents;
 
 /**
  * Spark's own store of shuffle files, with the one difference that Spark leaves outputs of lost
- * executors alone. {@code keeper.LostOutputs} removes those that no keeper has.
+ * executors alone, as long as keepers are in the reach of all executors. {@code keeper.KeptOutputs}
+ * removes those that no keeper has. Thread safe.
  */
 public final class ReliableShuffleIo extends LocalDiskShuffleDataIO {
   private static final String KEY = "spark.shuffle.sort.io.plugin.class";
 
-  private final boolean wanted;
+  /** Of the application whose driver is this process; Spark makes one at a time. */
+  private static final AtomicBoolean REACHED = new AtomicBoolean();
 
   /** Called by Spark. */
   public ReliableShuffleIo(final SparkConf conf) {
     super(conf);
-    final Config keys = ZerohopConf.of(conf);
-    this.wanted = keys.enabled() && keys.keeper().enabled();
   }
 
   /** Returns whether an application has it, and so keepers. */
@@ -27,12 +27,17 @@ public final class ReliableShuffleIo extends LocalDiskShuffleDataIO {
     return ReliableShuffleIo.class.getName().equals(conf.get(KEY, ""));
   }
 
+  /** Says whether each keeper of the application whose driver is here is reached by all. */
+  public static void reached(final boolean byAll) {
+    REACHED.set(byAll);
+  }
+
   @Override
   public ShuffleDriverComponents driver() {
     return new LocalDiskShuffleDriverComponents() {
       @Override
       public boolean supportsReliableStorage() {
-        return wanted; // False where an earlier application's key was copied.
+        return REACHED.get();
       }
     };
   }

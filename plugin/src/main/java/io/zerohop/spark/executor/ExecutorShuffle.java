@@ -6,6 +6,7 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.pool.Tier;
@@ -122,8 +123,8 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.orphans = askForOrphans(env, spark, conf, node, files, drop);
     watch.begin(env, spark, node, files::bytes);
     this.keeper =
-        node != null && ReliableShuffleIo.isSet(spark)
-            ? KeeperStart.begin(env, spark, conf, node, secret)
+        node != null && ReliableShuffleIo.isSet(spark) && conf.paths().contains(Path.PEER)
+            ? KeeperStart.begin(env, spark, node, secret)
             : null;
     Runtime.getRuntime().addShutdownHook(atExit);
   }
@@ -141,7 +142,6 @@ public final class ExecutorShuffle implements AutoCloseable {
               final Set<Integer> held = new HashSet<>(files.shuffles());
               if (node != null) {
                 held.addAll(node.shuffles());
-                held.addAll(node.leftShuffles());
               }
               return held;
             },
@@ -250,7 +250,7 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   public BlockManagerId location(final int shuffleId, final long mapId) {
     return keeper != null && node != null && node.isKept(shuffleId, mapId)
-        ? KeptId.of(location, node.location().incarnation())
+        ? KeptId.of(location)
         : location;
   }
 

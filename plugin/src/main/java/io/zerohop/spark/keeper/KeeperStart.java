@@ -3,16 +3,17 @@ package io.zerohop.spark.keeper;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.log.SparkCode;
-import java.io.DataOutputStream;
 import java.io.File;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.slf4j.Logger;
@@ -30,25 +31,33 @@ public final class KeeperStart implements AutoCloseable {
   /** Longer than a JVM takes to start on a busy machine. */
   private static final Duration RETRY = Duration.ofSeconds(20);
 
+  /** Whatever keeps keepers from running is tried less and less often. */
+  private static final Duration MAX_RETRY = Duration.ofMinutes(10);
+
+  /** An executor's own: a debugger's port, an agent. */
+  private static final Set<String> JVM_OPTIONS =
+      Set.of("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS");
+
   private static final String LOG_FILE = "zerohop-keeper.log";
   private static final List<String> SET_SID = List.of("/usr/bin/setsid", "/bin/setsid");
 
+  private final SparkEnv env;
   private final SparkConf spark;
-  private final Config conf;
   private final ShuffleNode node;
   private final byte[] secret;
   private final Clock clock;
   private final ChoreThread chore;
   private long startAt;
+  private Duration retry = RETRY;
 
   private KeeperStart(
+      final SparkEnv env,
       final SparkConf spark,
-      final Config conf,
       final ShuffleNode node,
       final byte[] secret,
       final Clock clock) {
+    this.env = env;
     this.spark = spark;
-    this.conf = conf;
     this.node = node;
     this.secret = secret.clone();
     this.clock = clock;
@@ -59,18 +68,17 @@ public final class KeeperStart implements AutoCloseable {
 
   /** Begins to look whether one runs. */
   public static KeeperStart begin(
-      final SparkEnv env,
-      final SparkConf spark,
-      final Config conf,
-      final ShuffleNode node,
-      final byte[] secret) {
+      final SparkEnv env, final SparkConf spark, final ShuffleNode node, final byte[] secret) {
     LOG.info("Zerohop: a keeper holds the map outputs of executor {}", env.executorId());
-    return new KeeperStart(spark, conf, node, secret, Clock.system());
+    return new KeeperStart(env, spark, node, secret, Clock.system());
   }
 
   private void round() {
-    if (!node.hasKeeper() && clock.isOver(startAt) && !node.keeperRuns()) {
-      startAt = clock.in(RETRY);
+    if (node.hasKeeper()) {
+      retry = RETRY;
+    } else if (clock.isOver(startAt) && !node.keeperRuns()) {
+      startAt = clock.in(retry);
+      retry = retry.compareTo(MAX_RETRY) < 0 ? retry.multipliedBy(2) : MAX_RETRY;
       try {
         start();
       } catch (final IOException e) {
@@ -90,32 +98,26 @@ public final class KeeperStart implements AutoCloseable {
         .forEach(command::add);
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(List.of("-Xmx64m", "-Xss512k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"));
-    command.addAll(List.of("-XX:-UsePerfData", "-XX:MaxMetaspaceSize=64m"));
+    command.addAll(List.of("-XX:-UsePerfData", "-XX:MaxMetaspaceSize=96m"));
     command.addAll(List.of("-cp", classPath(), KeeperProcess.class.getName()));
     final ProcessBuilder builder = new ProcessBuilder(command);
     final File log = new File(LOG_FILE);
+    builder.environment().keySet().removeAll(JVM_OPTIONS);
     builder.redirectErrorStream(true);
     builder.redirectOutput(ProcessBuilder.Redirect.appendTo(log));
     final Process process = builder.start();
     LOG.info("Zerohop: started a keeper, process {}, log {}", process.pid(), log.getAbsolutePath());
-    try (DataOutputStream out = new DataOutputStream(process.getOutputStream())) {
-      new KeeperProcess.Orders(
-              conf.socketDir() == null ? "" : conf.socketDir().toAbsolutePath().toString(),
-              spark.getAppId(),
-              secret,
-              spark.get("spark.driver.host", "localhost"),
-              spark.getInt("spark.driver.port", 0),
-              conf.keeper().size() == Config.AUTO ? Long.MAX_VALUE : conf.keeper().size(),
-              conf.keeper().idle().toMillis())
-          .write(out);
+    try (OutputStream out = process.getOutputStream()) {
+      KeeperProcess.writeOrders(env, spark, secret, out);
     }
   }
 
   /** What this executor has, and first the jar of this class: Spark may have loaded it itself. */
   private static String classPath() {
-    final String own =
-        KeeperProcess.class.getProtectionDomain().getCodeSource().getLocation().getPath();
-    return own + File.pathSeparator + System.getProperty("java.class.path");
+    final URI own =
+        URI.create(
+            KeeperProcess.class.getProtectionDomain().getCodeSource().getLocation().toString());
+    return Path.of(own) + File.pathSeparator + System.getProperty("java.class.path");
   }
 
   /** Starts no more. A keeper that runs goes on. Idempotent. */

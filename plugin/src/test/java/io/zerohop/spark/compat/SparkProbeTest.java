@@ -52,7 +52,9 @@ class SparkProbeTest {
     users.put(
         SparkFeature.QUERIES,
         List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));
-    users.put(SparkFeature.KEEPER, List.of("keeper/LostOutputs", "conf/ReliableShuffleIo"));
+    users.put(
+        SparkFeature.KEEPER,
+        List.of("keeper/KeptOutputs", "keeper/KeeperProcess", "conf/ReliableShuffleIo"));
     users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));

@@ -105,18 +105,15 @@ final class ChunkView {
     return false;
   }
 
-  /** Tells of the segments in which batches of the chunk's map outputs lie, some of them twice. */
-  void forEachSegment(final LongConsumer segments) {
-    final EntryCursor cursor = new EntryCursor();
+  /** Tells of each map output of the chunk, and points a cursor at it. */
+  void forEachOutput(final EntryCursor cursor, final LongConsumer outputs) {
     for (int slot = 0; slot < slots; slot++) {
       final int at = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
       final long word = buffer.getLongVolatile(at + ChunkLayout.SLOT_WORD);
       final long entry = ChunkLayout.entryOffset(word);
-      if (entry != 0
-          && open(slot, word, entry, buffer.getLong(at + ChunkLayout.SLOT_MAP), cursor)) {
-        for (int batch = 0; batch < cursor.batches(); batch++) {
-          segments.accept(cursor.segmentOf(batch));
-        }
+      final long mapId = buffer.getLong(at + ChunkLayout.SLOT_MAP);
+      if (entry != 0 && open(slot, word, entry, mapId, cursor)) {
+        outputs.accept(mapId);
       }
     }
   }

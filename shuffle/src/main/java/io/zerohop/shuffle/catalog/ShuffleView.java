@@ -6,7 +6,9 @@ import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -83,19 +85,39 @@ public final class ShuffleView {
     return cursor.chunk().ready(cursor);
   }
 
-  /** Returns the segments that hold the shuffle's chunks and map outputs. */
-  public Set<Long> segments() {
-    final Set<Long> segments = new HashSet<>();
-    segments.add(listing.segmentId());
+  /**
+   * Returns the map outputs that are complete, with the segments in which each lies, its chunk's
+   * and all those before it included. Those that cannot be found are left out.
+   *
+   * @throws CatalogException if what was found is damaged
+   */
+  public Map<Long, Set<Long>> outputs() {
+    final Map<Long, Set<Long>> outputs = new HashMap<>();
+    final Set<Long> chain = new HashSet<>(Set.of(listing.segmentId()));
+    final EntryCursor cursor = new EntryCursor();
     for (int position = 0; ; position++) {
       final ChunkView chunk = chunks[position];
-      chunk.forEachSegment(segments::add);
+      chunk.forEachOutput(
+          cursor,
+          mapId -> {
+            if (!outputs.containsKey(mapId) && chunk.ready(cursor)) {
+              final Set<Long> segments = new HashSet<>(chain);
+              for (int batch = 0; batch < cursor.batches(); batch++) {
+                segments.add(cursor.segmentOf(batch));
+              }
+              outputs.put(mapId, segments);
+            }
+          });
       final long next = chunk.nextOffset();
       if (next < 0) {
-        return segments;
+        return outputs;
       }
-      segments.add(chunk.nextSegment());
-      extend(position + 1, chunk.nextSegment(), next);
+      chain.add(chunk.nextSegment());
+      try {
+        extend(position + 1, chunk.nextSegment(), next);
+      } catch (final CatalogException e) {
+        return outputs; // Nobody finds those behind it, and all find those before.
+      }
     }
   }
 

@@ -254,18 +254,19 @@ public record Config(
               min = "1",
               since = "0.3.0",
               doc =
-                  "Maximum memory that a keeper holds of executors that have ended. Beyond it, the"
-                      + " eldest executor's outputs go. `auto` is all that they have left.")
+                  "Maximum memory that a keeper holds, of executors that live and of those that"
+                      + " have ended. What is published beyond it ends with its executor. `auto` is"
+                      + " half of the memory of the machine or container.")
           long size,
       @Key(
-              name = "keeper.idle",
-              value = "30min",
+              name = "keeper.life",
+              value = "1h",
               min = "1s",
               since = "0.3.0",
               doc =
-                  "How long a keeper stays without an executor on its node. It ends earlier if it"
-                      + " cannot reach the driver.")
-          Duration idle) {}
+                  "How long map outputs stay after the end of their executor. Those that are read"
+                      + " later are computed again.")
+          Duration life) {}
 
   /** The limits of what one reader, and all of an executor's, hold at once. */
   public record Fetch(

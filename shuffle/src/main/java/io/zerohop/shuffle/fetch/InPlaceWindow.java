@@ -135,8 +135,10 @@ final class InPlaceWindow implements AutoCloseable {
         if (before == null || before.mapId() != block.mapId()) {
           found = false;
           if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
-            found = true;
-            expectReady(block, shuffle, cursor);
+            found = !memory.isLeft() || shuffle.isReady(cursor);
+            if (found) {
+              expectReady(block, shuffle, cursor);
+            }
           }
         }
         before = block;
@@ -166,13 +168,6 @@ final class InPlaceWindow implements AutoCloseable {
   private void expectReady(final Block block, final ShuffleView shuffle, final EntryCursor cursor) {
     if (shuffle.isReady(cursor)) {
       return;
-    }
-    if (memory.isLeft()) {
-      throw failed(
-          ShuffleCode.LEFT_NOT_READY,
-          block,
-          "the owner ended before the map output was complete",
-          null);
     }
     context.counters().foundUnready();
     final Device host = context.devices().host();

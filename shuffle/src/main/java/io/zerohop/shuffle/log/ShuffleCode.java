@@ -105,8 +105,7 @@ public enum ShuffleCode implements LogCode {
   FETCH_FAILED(6031),
   NOT_ARRIVED(6032),
   NOT_IN_MEMORY(6033),
-  LEFT_NOT_KEPT(6034),
-  LEFT_NOT_READY(6035);
+  LEFT_NOT_KEPT(6034);
 
   private final int number;
 

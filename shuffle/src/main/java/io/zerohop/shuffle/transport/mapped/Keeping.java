@@ -6,10 +6,11 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongPredicate;
 
 /**
- * Records on an executor's side what its keeper holds: the executor's own segments, and shuffles of
- * executors that have ended. Thread safe; nothing waits but {@link #awaitKept}.
+ * Records on an executor's side which of its segments a keeper holds. Thread safe; nothing waits
+ * but {@link #awaitKept}.
  */
 public final class Keeping {
   private final Clock clock;
@@ -17,9 +18,13 @@ public final class Keeping {
   /** The connection over which a segment was said to be held, by the segment's id. */
   private final Map<Long, Long> kept = new HashMap<>();
 
+  /** Segments that no keeper will hold for now. */
+  private final Set<Long> unkept = new HashSet<>();
+
   private final Set<Long> keepers = new HashSet<>();
-  private final Set<Integer> left = new HashSet<>();
-  private final Set<Integer> dropped = new HashSet<>();
+
+  /** Whether a wait was in vain, and no keeper has held anything since. */
+  private boolean isLate;
 
   /**
    * @param clock by which waits end
@@ -37,6 +42,16 @@ public final class Keeping {
   synchronized void kept(final long connection, final long segmentId) {
     if (keepers.contains(connection)) {
       kept.put(segmentId, connection);
+      unkept.remove(segmentId);
+      isLate = false;
+      notifyAll();
+    }
+  }
+
+  /** A keeper does not hold a segment, or may not. */
+  synchronized void unkept(final long connection, final long segmentId) {
+    if (keepers.contains(connection)) {
+      unkept.add(segmentId);
       notifyAll();
     }
   }
@@ -45,34 +60,16 @@ public final class Keeping {
   synchronized void disconnected(final long connection) {
     if (keepers.remove(connection)) {
       kept.values().removeIf(of -> of == connection);
-      left.clear();
+      unkept.clear();
+      isLate = false;
       notifyAll();
     }
   }
 
-  /** A keeper holds something of a shuffle; returns whether that is to go. */
-  synchronized boolean isDropped(final int shuffleId) {
-    if (dropped.contains(shuffleId)) {
-      left.remove(shuffleId);
-      return true;
-    }
-    left.add(shuffleId);
-    return false;
-  }
-
-  /** The driver has dropped a shuffle. */
-  public synchronized void drop(final int shuffleId) {
-    dropped.add(shuffleId);
-  }
-
-  /** A shuffle is written here, perhaps after it was dropped. */
-  public synchronized void begin(final int shuffleId) {
-    dropped.remove(shuffleId);
-  }
-
-  /** Returns the shuffles that the keeper holds for executors that have ended. */
-  public synchronized Set<Integer> left() {
-    return Set.copyOf(left);
+  /** Forgets segments that are gone. */
+  public synchronized void retain(final LongPredicate inUse) {
+    kept.keySet().removeIf(id -> !inUse.test(id));
+    unkept.removeIf(id -> !inUse.test(id));
   }
 
   /** Returns whether a keeper is connected. */
@@ -81,7 +78,8 @@ public final class Keeping {
   }
 
   /**
-   * Returns whether a keeper holds all of some segments. Waits for it, as long as one is connected.
+   * Returns whether a keeper holds all of some segments. Waits for it as long as one is connected
+   * that has said nothing else, and was in time for those that waited last.
    *
    * @param limit of the wait
    */
@@ -89,7 +87,11 @@ public final class Keeping {
     final long end = clock.in(limit);
     try {
       while (!kept.keySet().containsAll(segments)) {
-        if (keepers.isEmpty() || clock.isOver(end)) {
+        if (keepers.isEmpty() || isLate || segments.stream().anyMatch(unkept::contains)) {
+          return false;
+        }
+        if (clock.isOver(end)) {
+          isLate = true;
           return false;
         }
         clock.await(this, clock.left(end));

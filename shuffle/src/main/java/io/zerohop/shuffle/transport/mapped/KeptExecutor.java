@@ -12,8 +12,10 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.catalog.RootView;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -30,7 +32,7 @@ import org.slf4j.LoggerFactory;
 /**
  * One executor as its keeper sees it: as long as it lives, the keeper collects the descriptors of
  * its segments; once it has ended, the keeper serves what was published. Owns the connection, the
- * descriptors and the server. Used by one thread.
+ * descriptors and the server. Used by one thread at a time.
  *
  * <p>The end of the connection alone does not show that memory stays as it is: the executor must
  * have said so in its root, or its process must be gone. Otherwise the keeper closes what it holds
@@ -45,7 +47,11 @@ public final class KeptExecutor implements AutoCloseable {
   /** Index of the start time behind the name of a process in its stat file. */
   private static final int START = 19;
 
-  private static final Duration REQUEST_LIMIT = Duration.ofSeconds(1);
+  private static final Duration CONNECT_LIMIT = Duration.ofMillis(500);
+  private static final Duration REQUEST_LIMIT = Duration.ofMillis(200);
+
+  /** An executor that does not answer is asked again after this, so that others are served. */
+  private static final Duration PAUSE = Duration.ofSeconds(2);
 
   /** An executor's progress towards its end. */
   enum State {
@@ -81,11 +87,14 @@ public final class KeptExecutor implements AutoCloseable {
   private final String process;
   private final Map<Long, SegmentHandle> held = new HashMap<>();
 
-  /** Segments that the executor does not leave. */
+  /** Segments that are not held: the executor does not leave them, or they were too much. */
   private final Set<Long> refused = new HashSet<>();
 
   private State state = State.LIVING;
+  private boolean isFull;
   private long endBy;
+  private long askAt;
+  private long leftAt;
   private @Nullable LeftMemory left;
   private @Nullable SegmentServer server;
 
@@ -102,7 +111,12 @@ public final class KeptExecutor implements AutoCloseable {
     this.device = device;
     this.clock = clock;
     this.link = link;
+    this.askAt = clock.nanos();
     this.process = processOf(link.peerPid());
+    if (process.isEmpty()) {
+      throw new ExchangeException(
+          Reason.PROTOCOL, socket + " is of a process that is not seen here, or has ended");
+    }
     final Greeting said = Greeting.decode(link.greeting());
     if (said == null) {
       throw new ExchangeException(Reason.PROTOCOL, socket + " sent an unknown greeting");
@@ -141,8 +155,7 @@ public final class KeptExecutor implements AutoCloseable {
       final Device device,
       final Clock clock) {
     final PeerLink link =
-        PeerLink.connect(
-            folder.socket(socket), Location.KEEPER, socket, secret, Duration.ofSeconds(2));
+        PeerLink.connect(folder.socket(socket), Location.KEEPER, socket, secret, CONNECT_LIMIT);
     boolean done = false;
     try {
       final KeptExecutor kept = new KeptExecutor(folder, socket, secret, device, clock, link);
@@ -165,6 +178,14 @@ public final class KeptExecutor implements AutoCloseable {
     return state == State.LIVING;
   }
 
+  /** The GPU in whose memory it has left something; empty if in none. */
+  public String leftGpu() {
+    final boolean isThere =
+        state == State.LEFT
+            && held.keySet().stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
+    return isThere ? greeting.view().gpuUuid() : "";
+  }
+
   /** Returns whether nothing of it is held any more. */
   public boolean isClosed() {
     return state == State.CLOSED;
@@ -175,16 +196,32 @@ public final class KeptExecutor implements AutoCloseable {
     return left == null || state != State.LEFT ? 0 : left.bytes();
   }
 
-  /** Shuffles in what it has left; none as long as it lives. */
-  public Set<Integer> leftShuffles() {
-    return left == null || state != State.LEFT ? Set.of() : left.shuffles();
+  /** Bytes of the segments that are held, whether it lives or not. */
+  public long heldBytes() {
+    return state == State.LEFT
+        ? leftBytes()
+        : held.values().stream().mapToLong(SegmentHandle::bytes).sum();
   }
 
-  /** Collects what is new, or takes over if the executor has ended. Waits a limited time. */
-  public void round() {
+  /** Ids of the map outputs that it has left, by shuffle; none as long as it lives. */
+  public Map<Integer, Set<Long>> leftOutputs() {
+    return left == null || state != State.LEFT ? Map.of() : left.outputs();
+  }
+
+  /** How long ago it ended, in nanoseconds; meaningful of one that has left something. */
+  public long leftNanos() {
+    return clock.since(leftAt);
+  }
+
+  /**
+   * Collects what is new, or takes over if the executor has ended. Waits a limited time.
+   *
+   * @param room bytes that may be held in addition
+   */
+  public void round(final long room) {
     if (state == State.LIVING) {
-      if (link.alive()) {
-        collect();
+      if (link.alive() && clock.isOver(askAt)) {
+        collect(room);
       }
       if (!link.alive()) {
         become(State.ENDING);
@@ -201,7 +238,9 @@ public final class KeptExecutor implements AutoCloseable {
     }
   }
 
-  private void collect() {
+  private void collect(final long room) {
+    forgetRetired();
+    long left = room;
     try {
       for (int slot = 0; slot < SegmentIds.MAX_SLOTS; slot++) {
         final long id = root.inSlot(slot);
@@ -210,12 +249,16 @@ public final class KeptExecutor implements AutoCloseable {
             && id != rootMemory.id()
             && !held.containsKey(id)
             && !refused.contains(id)) {
-          hold(id);
+          left -= hold(id, left);
         }
       }
     } catch (final ExchangeException e) {
+      askAt = clock.in(PAUSE);
       LOG.debug("executor {} does not hand over its segments now", socket, e);
     }
+  }
+
+  private void forgetRetired() {
     held.entrySet()
         .removeIf(
             entry -> {
@@ -229,28 +272,55 @@ public final class KeptExecutor implements AutoCloseable {
     refused.removeIf(id -> !root.inUse(id));
   }
 
-  private void hold(final long id) {
+  /** Returns the bytes that it holds now. */
+  private long hold(final long id, final long room) {
     final SegmentHandle handle = link.keep(id, REQUEST_LIMIT);
     if (handle == null) {
       refused.add(id);
-      return;
+      return 0;
     }
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room) {
+      handle.close();
+      refused.add(id);
+      if (!isFull) {
+        isFull = true;
+        ShuffleCode.KEEPER_FULL
+            .says("the keeper does not hold all memory of an executor")
+            .at("segment " + id + " of " + socket)
+            .because("it has " + handle.bytes() + " bytes, and " + room + " more may be held")
+            .remedy("raise spark.zerohop.keeper.size")
+            .warn(LOG);
+      }
+      link.unkept(id, REQUEST_LIMIT);
+      return 0;
+    }
+    dropSlot(SegmentIds.slot(id));
     held.put(id, handle);
     link.kept(id, REQUEST_LIMIT);
+    return handle.bytes();
   }
 
-  /**
-   * Tells a living executor of a shuffle that others have left. Waits a limited time.
-   *
-   * @return whether the driver has dropped it
-   */
-  public boolean isDropped(final int shuffleId) {
-    try {
-      return link.alive() && link.isDropped(shuffleId, REQUEST_LIMIT);
-    } catch (final ExchangeException e) {
-      LOG.debug("executor {} was not asked for shuffle {}", socket, shuffleId, e);
-      return false;
-    }
+  /** The owner has used a slot again: what it named before is gone. */
+  private void dropSlot(final int slot) {
+    held.entrySet()
+        .removeIf(
+            entry -> {
+              final boolean isThere = SegmentIds.slot(entry.getKey()) == slot;
+              if (isThere) {
+                entry.getValue().close();
+              }
+              return isThere;
+            });
+  }
+
+  /** Asks again for what it was not to hold, after others have gone. */
+  public void retryRefused() {
+    refused.clear();
+  }
+
+  /** Name of the executor. */
+  public String executorId() {
+    return Location.executorOf(socket);
   }
 
   /** Drops what it has left of a shuffle, and closes it if nothing else is there. */
@@ -262,13 +332,14 @@ public final class KeptExecutor implements AutoCloseable {
   }
 
   private void closeIfEmpty() {
-    if (leftShuffles().isEmpty()) {
+    if (leftOutputs().isEmpty()) {
       close();
     }
   }
 
   private void takeOver() {
     become(State.LEFT);
+    leftAt = clock.nanos();
     boolean done = false;
     try {
       final LeftMemory memory = new LeftMemory(device, socket, greeting, rootMemory, held);
@@ -287,7 +358,7 @@ public final class KeptExecutor implements AutoCloseable {
     LOG.info(
         "executor {} has ended and left shuffles {} in {} bytes",
         socket,
-        leftShuffles(),
+        leftOutputs().keySet(),
         leftBytes());
     closeIfEmpty();
   }
@@ -309,7 +380,7 @@ public final class KeptExecutor implements AutoCloseable {
   }
 
   private boolean isProcessGone() {
-    return !process.isEmpty() && !process.equals(processOf(link.peerPid()));
+    return !process.equals(processOf(link.peerPid()));
   }
 
   private void become(final State next) {

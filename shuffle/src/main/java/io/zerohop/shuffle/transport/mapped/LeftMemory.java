@@ -41,6 +41,9 @@ final class LeftMemory implements SegmentDirectory, AutoCloseable {
   private final Map<Long, SegmentHandle> held;
   private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
+  /** Ids of the map outputs that readers find whole, by shuffle. */
+  private Map<Integer, Set<Long>> outputs = Map.of();
+
   /**
    * Takes over the descriptors.
    *
@@ -72,9 +75,9 @@ final class LeftMemory implements SegmentDirectory, AutoCloseable {
     }
   }
 
-  /** Shuffles that are listed. */
-  Set<Integer> shuffles() {
-    return view.shuffles();
+  /** Ids of the map outputs that readers find whole, by shuffle; none has no output. */
+  synchronized Map<Integer, Set<Long>> outputs() {
+    return outputs;
   }
 
   /** Bytes of all segments. */
@@ -102,28 +105,40 @@ final class LeftMemory implements SegmentDirectory, AutoCloseable {
             });
   }
 
-  /** The segments in which something lies; a shuffle whose catalog is not whole is forgotten. */
+  /** The segments in which something lies; a shuffle with no whole output is forgotten. */
   private Set<Long> used() {
     final Map<Long, SegmentMemory> mapped = new HashMap<>();
     final Set<Long> used = new HashSet<>();
+    final Map<Integer, Set<Long>> found = new HashMap<>();
     try {
       final CatalogView catalog =
           new CatalogView(
               view, id -> mapped.computeIfAbsent(id, this::map), owner, greeting.incarnation());
       for (final int shuffleId : view.shuffles()) {
-        try {
-          final ShuffleView shuffle = catalog.shuffle(shuffleId);
-          if (shuffle != null) {
-            used.addAll(shuffle.segments());
-          }
-        } catch (final ZerohopException e) {
-          LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
+        final Map<Long, Set<Long>> whole = wholeOutputs(catalog, shuffleId);
+        if (whole.isEmpty()) {
           root.unlist(shuffleId);
+        } else {
+          whole.values().forEach(used::addAll);
+          found.put(shuffleId, Set.copyOf(whole.keySet()));
         }
       }
+      outputs = Map.copyOf(found);
       return used;
     } finally {
       mapped.values().forEach(SegmentMemory::close);
+    }
+  }
+
+  private Map<Long, Set<Long>> wholeOutputs(final CatalogView catalog, final int shuffleId) {
+    try {
+      final ShuffleView shuffle = catalog.shuffle(shuffleId);
+      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
+      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
+      return whole;
+    } catch (final ZerohopException e) {
+      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
+      return Map.of();
     }
   }
 

@@ -144,7 +144,9 @@ public final class PeerDirectory implements AutoCloseable {
       }
       return peer;
     } catch (final ExchangeException e) {
-      if (remember && e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
+      // One that has ended is not found at once, if a keeper may answer for it.
+      final boolean isLong = kept || e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED;
+      if (remember && isLong) {
         contact.failure = e;
         contact.retryAt = clock.in(RETRY_AFTER);
       }

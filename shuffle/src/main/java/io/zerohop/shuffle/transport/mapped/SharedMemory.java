@@ -78,7 +78,11 @@ public final class SharedMemory implements SegmentDirectory {
   @Override
   public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
     keeping.connected(peer.connectionId());
-    return tiers.exportOwn(segmentId);
+    final SegmentHandle handle = tiers.exportOwn(segmentId);
+    if (handle == null) {
+      keeping.unkept(peer.connectionId(), segmentId);
+    }
+    return handle;
   }
 
   @Override
@@ -87,8 +91,8 @@ public final class SharedMemory implements SegmentDirectory {
   }
 
   @Override
-  public boolean isDropped(final PeerInfo peer, final long number) {
-    return keeping.isDropped((int) number);
+  public void unkept(final PeerInfo peer, final long segmentId) {
+    keeping.unkept(peer.connectionId(), segmentId);
   }
 
   @Override
