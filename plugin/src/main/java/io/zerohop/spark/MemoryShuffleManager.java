@@ -4,7 +4,7 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
-import io.zerohop.spark.conf.ReliableShuffleIo;
+import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
@@ -134,7 +134,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     final SparkEnv env = SparkEnv.get();
     if (active) {
       LiveShuffles.serve(context, env);
-      if (ReliableShuffleIo.isSet(conf)) {
+      if (KeeperReach.isSet(conf)) {
         KeptOutputs.follow(context, env);
       }
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");

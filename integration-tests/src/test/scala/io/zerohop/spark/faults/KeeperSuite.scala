@@ -10,15 +10,68 @@ import io.zerohop.spark.support.{Bounded, Cluster, Leftover, RunBy}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.zerohop.SparkInternals
 
-/** A keeper on the node: what an executor has published outlives it. */
-@RunBy.Verify
-class KeeperSuite extends ClusterSuite {
+/** A cluster with a keeper, whose tests see its process and what it holds. */
+abstract class KeeperClusterSuite extends ClusterSuite {
   private var keepers = Set.empty[Long]
 
   override protected def settings: Map[String, String] = Map(
     "spark.zerohop.keeper" -> "true",
     "spark.zerohop.socket.dir" -> folder.resolve("s").toString)
 
+  override protected def afterAll(): Unit = {
+    keepers = keepers ++ running
+    super.afterAll()
+    Leftover.unless("no keeper")(keepers.forall(!ProcessHandle.of(_).isPresent))
+  }
+
+  /** A shuffle whose map outputs are all in the keeper. */
+  protected def keptShuffle(): RDD[(Int, (Int, String))] = {
+    if (await) cluster.awaitExecutors()
+    var shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+    Bounded.until("a shuffle that is kept", 60.seconds) {
+      shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+      val id = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
+      val owners = SparkInternals.mapOutputOwners(id)
+      keepers = keepers ++ running
+      owners.size == Workload.Maps && owners.forall(_.startsWith("keeper-"))
+    }
+    shuffled
+  }
+
+  protected def assertReadAsItIs(shuffled: RDD[(Int, (Int, String))]): Unit = {
+    val (answer, read) = cluster.counted("read what was left") {
+      Workload.answer(shuffled)((_, _) => ())
+    }
+    assert(answer === Workload.expected)
+    assert(read.finishedMapTasks === 0)
+    assert(read.failedTasks === 0)
+  }
+
+  protected def youngest: String = cluster.pids.keys.maxBy(_.toInt)
+
+  /** The keepers that executors of this cluster have started. */
+  private def running: Set[Long] =
+    cluster.pids.values.toSet[Long].flatMap { pid =>
+      ProcessHandle.of(pid).map[Seq[Long]](_.children.iterator.asScala.map(_.pid).toSeq)
+        .orElse(Nil)
+    }.filter { pid =>
+      Try(Files.readString(Paths.get(s"/proc/$pid/cmdline"))).toOption
+        .exists(_.contains("io.zerohop.spark.keeper.KeeperProcess"))
+    }
+
+  protected def killKeepers(): Unit =
+    keepers.filter(ProcessHandle.of(_).isPresent).foreach(Cluster.kill)
+
+  /** Sockets by which keepers serve what executors have left. */
+  protected def left: Seq[Path] =
+    Try(Using.resource(Files.walk(folder)) {
+      _.iterator.asScala.filter(_.toString.endsWith(".left")).toVector
+    }).getOrElse(Vector.empty)
+}
+
+/** A keeper on the node: what an executor has published outlives it. */
+@RunBy.Verify
+class KeeperSuite extends KeeperClusterSuite {
   test("no output of an executor that is killed between stages is computed again") {
     val shuffled = keptShuffle()
     cluster.kill(youngest)
@@ -51,7 +104,7 @@ class KeeperSuite extends ClusterSuite {
     val shuffled = keptShuffle()
     cluster.kill(youngest)
     cluster.awaitExecutors()
-    keepers.foreach(kill)
+    killKeepers()
     val (answer, read) = cluster.counted("read without the keeper") {
       Workload.answer(shuffled)((_, _) => ())
     }
@@ -69,53 +122,35 @@ class KeeperSuite extends ClusterSuite {
     cluster.assertNothingHeld()
     Leftover.unless("the keeper holds nothing of the dead")(left.isEmpty)
   }
+}
 
-  override protected def afterAll(): Unit = {
-    keepers = keepers ++ running
-    super.afterAll()
-    Leftover.unless("no keeper")(keepers.forall(!ProcessHandle.of(_).isPresent))
+/** Executors that idle are let go, and what they have published is read by those that come. */
+@RunBy.Verify
+class KeeperScaleDownSuite extends KeeperClusterSuite {
+  override protected def settings: Map[String, String] = super.settings ++ Map(
+    "spark.dynamicAllocation.enabled" -> "true",
+    "spark.dynamicAllocation.initialExecutors" -> executors.toString,
+    "spark.dynamicAllocation.maxExecutors" -> executors.toString,
+    "spark.dynamicAllocation.executorIdleTimeout" -> "4s",
+    "spark.dynamicAllocation.schedulerBacklogTimeout" -> "1s",
+    "spark.dynamicAllocation.shuffleTracking.timeout" -> "4s")
+
+  // On a busy machine the first is let go before the second is there.
+  override protected def await: Boolean = false
+
+  test("no output is computed again of executors that were all let go, and all goes when dropped") {
+    val shuffled = keptShuffle()
+    awaitNoExecutors()
+    assert(left.nonEmpty)
+    assertReadAsItIs(shuffled)
+    awaitNoExecutors()
+    SparkInternals.removeShuffle(cluster.sc, SparkInternals.shuffleOf(shuffled).shuffleId)
+    SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+    Leftover.unless("the keeper holds nothing, with no executor on the node")(left.isEmpty)
   }
 
-  /** A shuffle whose map outputs are all in the keeper. */
-  private def keptShuffle(): RDD[(Int, (Int, String))] = {
-    cluster.awaitExecutors()
-    var shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
-    Bounded.until("a shuffle that is kept", 60.seconds) {
-      shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
-      val id = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
-      val owners = SparkInternals.mapOutputOwners(id)
-      keepers = keepers ++ running
-      owners.size == Workload.Maps && owners.forall(_.startsWith("keeper-"))
+  private def awaitNoExecutors(): Unit =
+    Bounded.until("executors were let go", 60.seconds) {
+      SparkInternals.executorIds(cluster.sc).isEmpty
     }
-    shuffled
-  }
-
-  private def assertReadAsItIs(shuffled: RDD[(Int, (Int, String))]): Unit = {
-    val (answer, read) = cluster.counted("read what was left") {
-      Workload.answer(shuffled)((_, _) => ())
-    }
-    assert(answer === Workload.expected)
-    assert(read.finishedMapTasks === 0)
-    assert(read.failedTasks === 0)
-  }
-
-  private def youngest: String = cluster.pids.keys.maxBy(_.toInt)
-
-  /** The keepers that executors of this cluster have started. */
-  private def running: Set[Long] =
-    cluster.pids.values.toSet[Long].flatMap { pid =>
-      ProcessHandle.of(pid).map[Seq[Long]](_.children.iterator.asScala.map(_.pid).toSeq)
-        .orElse(Nil)
-    }.filter { pid =>
-      Try(Files.readString(Paths.get(s"/proc/$pid/cmdline"))).toOption
-        .exists(_.contains("io.zerohop.spark.keeper.KeeperProcess"))
-    }
-
-  private def kill(pid: Long): Unit = if (ProcessHandle.of(pid).isPresent) Cluster.kill(pid)
-
-  /** Sockets by which keepers serve what executors have left. */
-  private def left: Seq[Path] =
-    Try(Using.resource(Files.walk(folder)) {
-      _.iterator.asScala.filter(_.toString.endsWith(".left")).toVector
-    }).getOrElse(Vector.empty)
 }

@@ -21,7 +21,6 @@ import org.slf4j.LoggerFactory;
 public final class Activation {
   private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
 
-  private static final String IO_PLUGIN = "spark.shuffle.sort.io.plugin.class";
   private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
   private static final String LOCAL_FILES =
       "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
@@ -39,9 +38,9 @@ public final class Activation {
       return false;
     }
     if (isDriver) {
-      ReliableShuffleIo.reached(false);
-      if (ReliableShuffleIo.isSet(conf)) {
-        conf.remove(IO_PLUGIN); // Copied from an earlier application's keys.
+      KeeperReach.reached(false);
+      if (KeeperReach.isSet(conf)) {
+        conf.remove(KeeperReach.IO_PLUGIN); // Copied from an earlier application's keys.
       }
     }
     final Message obstacle = obstacle(conf);
@@ -75,8 +74,8 @@ public final class Activation {
         doWithoutFallbackStorage(conf);
         askForNoDiagnosis(conf);
         if (keeps && SparkProbe.here().has(SparkFeature.KEEPER)) {
-          conf.set(IO_PLUGIN, ReliableShuffleIo.class.getName());
-          ReliableShuffleIo.reached(true); // As far as is known, before there is any executor.
+          conf.set(KeeperReach.IO_PLUGIN, KeeperReach.IO_CLASS);
+          KeeperReach.reached(true); // As far as is known, before there is any executor.
         }
       }
     }
@@ -96,15 +95,15 @@ public final class Activation {
           .says("the external shuffle service cannot serve blocks in executors' memory")
           .remedy("set spark.shuffle.service.enabled=false to use Zerohop");
     }
-    final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
-    if (!files.equals(LOCAL_FILES) && !files.equals(ReliableShuffleIo.class.getName())) {
+    final String files = conf.get(KeeperReach.IO_PLUGIN, LOCAL_FILES);
+    if (!files.equals(LOCAL_FILES) && !files.equals(KeeperReach.IO_CLASS)) {
       return SparkCode.OTHER_SHUFFLE_IO
           .says(
-              IO_PLUGIN
+              KeeperReach.IO_PLUGIN
                   + " stores map outputs by "
                   + files
                   + ", and Zerohop keeps them in executors' memory")
-          .remedy("unset " + IO_PLUGIN + " to use Zerohop");
+          .remedy("unset " + KeeperReach.IO_PLUGIN + " to use Zerohop");
     }
     return null;
   }

@@ -1,6 +1,5 @@
 package io.zerohop.spark.conf;
 
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkConf;
 import org.apache.spark.shuffle.api.ShuffleDriverComponents;
 import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO;
@@ -12,24 +11,10 @@ import org.apache.spark.shuffle.sort.io.LocalDiskShuffleDriverComponents;
  * removes those that no keeper has. Thread safe.
  */
 public final class ReliableShuffleIo extends LocalDiskShuffleDataIO {
-  private static final String KEY = "spark.shuffle.sort.io.plugin.class";
-
-  /** Of the application whose driver is this process; Spark makes one at a time. */
-  private static final AtomicBoolean REACHED = new AtomicBoolean();
 
   /** Called by Spark. */
   public ReliableShuffleIo(final SparkConf conf) {
     super(conf);
-  }
-
-  /** Returns whether an application has it, and so keepers. */
-  public static boolean isSet(final SparkConf conf) {
-    return ReliableShuffleIo.class.getName().equals(conf.get(KEY, ""));
-  }
-
-  /** Says whether each keeper of the application whose driver is here is reached by all. */
-  public static void reached(final boolean byAll) {
-    REACHED.set(byAll);
   }
 
   @Override
@@ -37,7 +22,7 @@ public final class ReliableShuffleIo extends LocalDiskShuffleDataIO {
     return new LocalDiskShuffleDriverComponents() {
       @Override
       public boolean supportsReliableStorage() {
-        return REACHED.get();
+        return KeeperReach.isReached();
       }
     };
   }

@@ -15,7 +15,7 @@ import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
-import io.zerohop.spark.conf.ReliableShuffleIo;
+import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.keeper.KeeperStart;
@@ -123,7 +123,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.orphans = askForOrphans(env, spark, conf, node, files, drop);
     watch.begin(env, spark, node, files::bytes);
     this.keeper =
-        node != null && ReliableShuffleIo.isSet(spark) && conf.paths().contains(Path.PEER)
+        node != null && KeeperReach.isSet(spark) && conf.paths().contains(Path.PEER)
             ? KeeperStart.begin(env, spark, node, secret)
             : null;
     Runtime.getRuntime().addShutdownHook(atExit);

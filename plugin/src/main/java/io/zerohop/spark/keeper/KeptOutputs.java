@@ -3,7 +3,7 @@ package io.zerohop.spark.keeper;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.conf.ReliableShuffleIo;
+import io.zerohop.spark.conf.KeeperReach;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -39,7 +39,7 @@ import scala.runtime.BoxedUnit;
 
 /**
  * The map outputs of executors that have ended, in the driver. Spark leaves them registered, see
- * {@link ReliableShuffleIo}; so those that no keeper has are removed here, and a stage that runs
+ * {@code ReliableShuffleIo}; so those that no keeper has are removed here, and a stage that runs
  * submits its missing partitions at its end. The keeper says what it has: the ids of outputs by
  * shuffle once, and that it still is there every two seconds. The answer is the shuffles of which
  * the driver counts on any of them.
@@ -131,7 +131,7 @@ public final class KeptOutputs extends SparkListener {
     if (executor.isDriver() || !hosts.add(executor.host()) || hosts.size() != 2) {
       return;
     }
-    ReliableShuffleIo.reached(false);
+    KeeperReach.reached(false);
     LOG.info(
         "Zerohop: executors are on several nodes, so map outputs end with their executors even"
             + " where a keeper runs");
@@ -262,7 +262,7 @@ public final class KeptOutputs extends SparkListener {
     @Override
     public void onStop() {
       rounds.close();
-      ReliableShuffleIo.reached(false);
+      KeeperReach.reached(false);
     }
 
     @Override
