@@ -125,7 +125,7 @@ class KeeperSuite extends KeeperClusterSuite {
 }
 
 /** Executors that idle are let go, and what they have published is read by those that come. */
-@RunBy.Verify
+@RunBy.Faults
 class KeeperScaleDownSuite extends KeeperClusterSuite {
   override protected def settings: Map[String, String] = super.settings ++ Map(
     "spark.dynamicAllocation.enabled" -> "true",

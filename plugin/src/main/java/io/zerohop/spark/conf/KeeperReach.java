@@ -4,7 +4,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkConf;
 
 /**
- * Whether an application has keepers, and whether all its executors reach them. Apart from {@link
+ * Knows if an application has keepers, and if all its executors reach them. Apart from {@link
  * ReliableShuffleIo}, which links what a vendor's Spark may lack. Thread safe.
  */
 public final class KeeperReach {

@@ -240,7 +240,7 @@ public final class KeptOutputs extends SparkListener {
     return shuffle.withMapStatuses(look);
   }
 
-  /** Where keepers report. */
+  /** Receives the reports of keepers. */
   private static final class Reports implements RpcEndpoint {
     private final RpcEnv rpcEnv;
     private final String name;

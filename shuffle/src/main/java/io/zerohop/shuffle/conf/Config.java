@@ -254,9 +254,9 @@ public record Config(
               min = "1",
               since = "0.3.0",
               doc =
-                  "Maximum memory that a keeper holds, of executors that live and of those that"
-                      + " have ended. What is published beyond it ends with its executor. `auto` is"
-                      + " half of the memory of the machine or container.")
+                  "Maximum memory that a keeper holds, of executors that live and that have ended."
+                      + " The rest ends with its executor. By default half of what the machine or"
+                      + " container has.")
           long size,
       @Key(
               name = "keeper.life",

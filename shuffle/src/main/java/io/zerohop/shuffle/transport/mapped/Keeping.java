@@ -23,7 +23,7 @@ public final class Keeping {
 
   private final Set<Long> keepers = new HashSet<>();
 
-  /** Whether a wait was in vain, and no keeper has held anything since. */
+  /** Whether a wait came to its limit, and no keeper has held anything since. */
   private boolean isLate;
 
   /**
