@@ -35,9 +35,16 @@ import org.slf4j.LoggerFactory;
 public final class Keeper implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Keeper.class);
   private static final Duration ROUND = Duration.ofMillis(10);
+
+  /** The same while nothing new comes. */
+  private static final Duration QUIET_ROUND = Duration.ofMillis(40);
+
   private static final Duration LOOK = Duration.ofMillis(100);
   private static final Duration REPORT = Duration.ofSeconds(2);
   private static final Duration RETRY = Duration.ofSeconds(2);
+
+  /** So long after something new, more is expected. */
+  private static final Duration BUSY = Duration.ofSeconds(2);
 
   /** Below this part of the machine's or container's memory, what was left first goes. */
   private static final int SPARE_PART = 20;
@@ -86,6 +93,11 @@ public final class Keeper implements AutoCloseable {
   private final Map<String, Set<Integer>> useless = new HashMap<>();
 
   private long lookAt;
+  private long busyAt;
+
+  /** Bytes that may be held in addition, as of the last look. */
+  private long room;
+
   private long neededAt;
 
   /** How often in a row the driver could not be reached. */
@@ -105,6 +117,7 @@ public final class Keeper implements AutoCloseable {
     this.driver = driver;
     this.clock = clock;
     this.lookAt = clock.nanos();
+    this.busyAt = clock.nanos();
     this.neededAt = clock.nanos();
     mark =
         new SegmentServer(
@@ -144,8 +157,12 @@ public final class Keeper implements AutoCloseable {
    */
   public void run() throws InterruptedException {
     while (round()) {
-      clock.sleep(ROUND);
+      clock.sleep(isBusy() ? ROUND : QUIET_ROUND);
     }
+  }
+
+  private synchronized boolean isBusy() {
+    return clock.since(busyAt) < BUSY.toNanos();
   }
 
   /** Does what is due; returns whether it is to go on. Waits a limited time. */
@@ -153,11 +170,14 @@ public final class Keeper implements AutoCloseable {
     if (clock.isOver(lookAt)) {
       lookAt = clock.in(LOOK);
       look();
+      room = limits.bytes() - heldBytes();
     }
     for (final KeptExecutor executor : executors) {
       final boolean lived = executor.isLiving();
       try {
-        executor.round(limits.bytes() - heldBytes());
+        final long added = executor.round(room);
+        room -= added;
+        busyAt = added > 0 ? clock.nanos() : busyAt;
       } catch (final RuntimeException e) {
         // Also of damage that nobody has thought of: the others' outputs go on.
         ShuffleCode.LEFT_NOT_HELD
@@ -177,6 +197,7 @@ public final class Keeper implements AutoCloseable {
 
   private void forgetClosed() {
     if (executors.removeIf(KeptExecutor::isClosed)) {
+      room = limits.bytes() - heldBytes();
       executors.forEach(KeptExecutor::retryRefused);
       final Set<String> sockets = new HashSet<>();
       executors.forEach(executor -> sockets.add(executor.socket()));

@@ -217,11 +217,13 @@ public final class KeptExecutor implements AutoCloseable {
    * Collects what is new, or takes over if the executor has ended. Waits a limited time.
    *
    * @param room bytes that may be held in addition
+   * @return bytes that are held now and were not before
    */
-  public void round(final long room) {
+  public long round(final long room) {
+    long added = 0;
     if (state == State.LIVING) {
       if (link.alive() && clock.isOver(askAt)) {
-        collect(room);
+        added = collect(room);
       }
       if (!link.alive()) {
         become(State.ENDING);
@@ -236,9 +238,10 @@ public final class KeptExecutor implements AutoCloseable {
         close();
       }
     }
+    return added;
   }
 
-  private void collect(final long room) {
+  private long collect(final long room) {
     forgetRetired();
     long left = room;
     try {
@@ -256,6 +259,7 @@ public final class KeptExecutor implements AutoCloseable {
       askAt = clock.in(PAUSE);
       LOG.debug("executor {} does not hand over its segments now", socket, e);
     }
+    return room - left;
   }
 
   private void forgetRetired() {
