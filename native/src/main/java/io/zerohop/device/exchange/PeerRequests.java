@@ -37,10 +37,10 @@ final class PeerRequests {
   /** What the peer was asked for and has not answered yet. */
   private @Nullable Request unanswered;
 
-  /** The longest that somebody has waited for that in vain. */
+  /** The longest time that somebody waited for that and gave up. */
   private volatile Duration waited = Duration.ZERO;
 
-  /** Loans that nobody here uses, and of which the peer has not been told yet. */
+  /** Loans that nobody here uses any more and that are still to be returned. */
   private final Queue<Long> owed = new ConcurrentLinkedQueue<>();
 
   /** Requests so far, which is the number of the last one. */
