@@ -257,10 +257,9 @@ public final class PeerLink implements AutoCloseable {
   /**
    * Gives a borrowed segment back, which nobody here uses any more. The peer may hear of it only
    * later, if it is silent or the link is in use: by the next request, or by {@link #settle}. The
-   * end of the link returns it, too. No id is given back twice.
+   * end of the link returns it, too.
    *
    * @param limit longest time, if the peer does not answer
-   * @throws ExchangeException if the link has ended
    */
   public void giveBack(final long segmentId, final Duration limit) {
     requests.owe(segmentId);
@@ -269,17 +268,18 @@ public final class PeerLink implements AutoCloseable {
 
   /**
    * Takes an answer that came late off the link, and tells the peer of what was given back and has
-   * not been told yet. Waits only for answers to that. Does nothing while others use the link. To
-   * be called now and then while a link is open: nothing else gives late loans back if there are no
-   * more requests.
+   * not been told yet. Waits only for answers to that. Does nothing while others use the link, or
+   * if it has ended, which returns all. To be called now and then while a link is open: nothing
+   * else gives late loans back if there are no more requests.
    *
    * @param limit longest time, if the peer does not answer
-   * @throws ExchangeException if the link has ended
    */
   public void settle(final Duration limit) {
     if (fetchLock.tryLock()) {
       try {
         holding(() -> requests.settle(limit, Deadline.in(limit)));
+      } catch (final ExchangeException e) {
+        LOG.debug("{} has ended, and with it what was lent", this, e);
       } finally {
         fetchLock.unlock();
       }

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
@@ -42,6 +43,7 @@ public final class DeviceOnlyGpu implements Device {
   private volatile AdapterWrites adapterWrites = AdapterWrites.ORDERED;
   private volatile boolean refusesPins;
   private volatile boolean refusesExports;
+  private volatile boolean holdsExports;
   private volatile boolean refusesMaps;
   private volatile boolean refusesLoans;
   private volatile String failing = "";
@@ -228,6 +230,11 @@ public final class DeviceOnlyGpu implements Device {
     refusesExports = refuse;
   }
 
+  /** Whether exports do not end from now on, and with them not the thread that serves peers. */
+  void holdExports(final boolean hold) {
+    holdsExports = hold;
+  }
+
   /** Whether it refuses to map others' segments from now on, as without peer access. */
   public void refuseMaps(final boolean refuse) {
     refusesMaps = refuse;
@@ -340,6 +347,9 @@ public final class DeviceOnlyGpu implements Device {
     public SegmentHandle export() {
       if (device.refusesExports) {
         throw new ZerohopException(ZerohopException.Category.FALLBACK, "it does not export");
+      }
+      while (device.holdsExports) {
+        LockSupport.parkNanos(1_000_000);
       }
       return segment.export();
     }

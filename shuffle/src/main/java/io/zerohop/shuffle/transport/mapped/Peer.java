@@ -44,8 +44,8 @@ final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
   private static final Duration REFUSED = Duration.ofSeconds(30);
 
-  /** Readers use the same connection, and the pool goes on without the loan. */
-  private static final Duration LOAN_LIMIT = Duration.ofMillis(500);
+  /** Of what no reader waits for: they use the same connection, as do loans of other peers. */
+  private static final Duration BRIEF = Duration.ofMillis(500);
 
   /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
   private static final Duration UNAVAILABLE = Duration.ofSeconds(1);
@@ -152,7 +152,7 @@ final class Peer implements BlockMemory {
   @Override
   public @Nullable SegmentMemory blockSegment(final long segmentId) {
     final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
-    return known != null && known.id() == segmentId ? known : map(segmentId);
+    return known != null && known.id() == segmentId ? known : map(segmentId, limit);
   }
 
   /** The host reads catalogs itself: an id of another tier can only be damage. */
@@ -161,7 +161,7 @@ final class Peer implements BlockMemory {
   }
 
   /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
-  private @Nullable SegmentMemory map(final long segmentId) {
+  private @Nullable SegmentMemory map(final long segmentId, final Duration wait) {
     mapping.lock(); // One in front waits for its limit at most, the others then not at all.
     try {
       if (unmapped) {
@@ -172,7 +172,7 @@ final class Peer implements BlockMemory {
       if (known != null && known.id() == segmentId) {
         return known;
       }
-      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId));
+      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId), wait);
       if (memory != null) {
         if (known != null) {
           retired.add(new Retired(known, lanes.snapshot()));
@@ -196,7 +196,7 @@ final class Peer implements BlockMemory {
         return; // Readers ask for what they need, and must not wait behind this if the peer pauses.
       }
       try {
-        map(segmentId);
+        map(segmentId, BRIEF);
       } catch (final ZerohopException e) {
         LOG.debug("segment {} of executor {} is not mapped ahead", segmentId, name, e);
       }
@@ -225,27 +225,29 @@ final class Peer implements BlockMemory {
 
   /** The one segment that readers write to: it has their lanes. */
   private @Nullable SegmentMemory fetchRoot(final long segmentId) {
-    final SegmentHandle handle = handleTo(segmentId);
+    final SegmentHandle handle = handleTo(segmentId, limit);
     return handle == null
         ? null
         : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
   }
 
-  private @Nullable SegmentMemory fetch(final long segmentId, final @Nullable Tier tier) {
+  private @Nullable SegmentMemory fetch(
+      final long segmentId, final @Nullable Tier tier, final Duration wait) {
     if (tier == null) {
       return null;
     }
-    if (tier == Tier.DEVICE) {
-      throwIfNow(gpuRefusal);
-    }
-    final SegmentHandle handle = handleTo(segmentId);
+    final boolean isBorrowed = devices.hasGpu() && SegmentIds.isBorrowed(segmentId);
+    final boolean isOnItsGpu = tier == Tier.DEVICE && !isBorrowed;
+    throwIfNow(isOnItsGpu ? gpuRefusal : null);
+    final SegmentHandle handle = handleTo(segmentId, wait);
     if (handle == null) {
       return null;
     }
-    final boolean isBorrowed = devices.hasGpu() && SegmentIds.isBorrowed(segmentId);
+    // A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it.
+    final PeerAccess access = devices.hasGpu() ? handle.access() : PeerAccess.READ;
     try {
-      final Segment segment = map(handle, tier, blockAccess(handle));
-      if (tier == Tier.DEVICE && !isBorrowed) {
+      final Segment segment = map(handle, tier, access);
+      if (isOnItsGpu) {
         devices.peerGpus().mapped(this);
       }
       return new SegmentMemory(segmentId, segment);
@@ -257,7 +259,7 @@ final class Peer implements BlockMemory {
     }
   }
 
-  /** What holds for one segment on the owner's GPU holds for all, but not for those it borrows. */
+  /** What holds for one segment on the owner's GPU holds for all there; not for what it borrows. */
   private void refuse(
       final long segmentId, final boolean isBorrowed, final ZerohopException cause) {
     final Refusal refusal = new Refusal(clock.in(REFUSED), cause); // The GPU may have been full.
@@ -286,18 +288,15 @@ final class Peer implements BlockMemory {
     return refusal != null && !clock.isOver(refusal.until);
   }
 
-  /** A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it. */
-  private PeerAccess blockAccess(final SegmentHandle handle) {
-    return devices.hasGpu() ? handle.access() : PeerAccess.READ;
-  }
-
   /** A segment that is not available is one segment less, and no reason to lose the others. */
-  private @Nullable SegmentHandle handleTo(final long segmentId) {
+  private @Nullable SegmentHandle handleTo(final long segmentId, final Duration wait) {
     throwIfNow(unavailable.get(segmentId));
     try {
-      return link.fetch(segmentId, limit);
+      return link.fetch(segmentId, wait);
     } catch (final ExchangeException e) {
+      final boolean mayCome = link.isSilent() && wait.compareTo(limit) < 0; // Readers wait longer.
       if (e.reason() == ExchangeException.Reason.UNAVAILABLE
+          && !mayCome
           && unavailable.put(segmentId, new Refusal(clock.in(UNAVAILABLE), e)) == null) {
         ShuffleCode.SEGMENT_UNAVAILABLE
             .says("a peer did not export a segment; its blocks are staged")
@@ -345,7 +344,7 @@ final class Peer implements BlockMemory {
    * @throws ZerohopException if the peer does not answer, or its memory cannot be mapped
    */
   @Nullable Borrowed borrow(final long bytes) {
-    final PeerLink.Loan loan = link.borrow(bytes, LOAN_LIMIT);
+    final PeerLink.Loan loan = link.borrow(bytes, BRIEF);
     if (loan == null) {
       return null;
     }
@@ -369,20 +368,12 @@ final class Peer implements BlockMemory {
    * Waits a limited time.
    */
   void giveBack(final long loanId) {
-    try {
-      link.giveBack(loanId, LOAN_LIMIT);
-    } catch (final ExchangeException e) {
-      LOG.debug("executor {} has ended, and with it what it lent", name, e);
-    }
+    link.giveBack(loanId, BRIEF);
   }
 
-  /** Takes answers that came late, and gives back what is still owed. Waits a limited time. */
+  /** See {@link PeerLink#settle}. Waits a limited time. */
   void settle() {
-    try {
-      link.settle(LOAN_LIMIT);
-    } catch (final ExchangeException e) {
-      LOG.debug("executor {} has ended", name, e);
-    }
+    link.settle(BRIEF);
   }
 
   /**
