@@ -225,8 +225,11 @@ final class NodeParts {
       begun.push(evictor::close);
       metAt = clock.nanos() - MEETING.toNanos();
       neighbours = hasNeighbours ? begin("neighbours", MEETING, this::meet, begun) : null;
-      if (borrower != null && neighbours != null) {
-        borrower.start(neighbours::hurry, evictor::hurry);
+      if (neighbours != null) {
+        if (borrower != null) {
+          borrower.start(neighbours::hurry, evictor::hurry);
+        }
+        neighbours.hurry(); // Those that are there already.
       }
       done = true;
     } finally {

@@ -60,7 +60,7 @@ abstract class KeeperClusterSuite extends ClusterSuite {
     }
 
   protected def killKeepers(): Unit =
-    keepers.filter(ProcessHandle.of(_).isPresent).foreach(Cluster.kill)
+    Cluster.kill(keepers.filter(ProcessHandle.of(_).isPresent).toSeq)
 
   /** Sockets by which keepers serve what executors have left. */
   protected def left: Seq[Path] =

@@ -79,8 +79,7 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
 
   /** The same; absent also of a segment that is borrowed, and goes back to its lender. */
   public @Nullable SegmentHandle exportOwn(final long segmentId) {
-    final Pool pool = find(SegmentIds.tier(segmentId));
-    return pool == null || pool.isBorrowed(segmentId) ? null : pool.export(segmentId);
+    return SegmentIds.isBorrowed(segmentId) ? null : export(segmentId);
   }
 
   /**
