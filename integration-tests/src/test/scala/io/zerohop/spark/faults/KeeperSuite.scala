@@ -60,7 +60,7 @@ abstract class KeeperClusterSuite extends ClusterSuite {
     }
 
   protected def killKeepers(): Unit =
-    Cluster.kill(keepers.filter(ProcessHandle.of(_).isPresent).toSeq)
+    Cluster.kill(keepers.filter(ProcessHandle.of(_).isPresent).toSeq: _*)
 
   /** Sockets by which keepers serve what executors have left. */
   protected def left: Seq[Path] =
