@@ -47,6 +47,14 @@ abstract class KeeperClusterSuite extends ClusterSuite {
     assert(read.failedTasks === 0)
   }
 
+  /** Returns when the driver gives it no more tasks, which would fail. */
+  protected def killAndNotice(executor: String): Unit = {
+    cluster.kill(executor)
+    Bounded.until(s"loss of executor $executor", 30.seconds) {
+      !SparkInternals.executorIds(cluster.sc).contains(executor)
+    }
+  }
+
   protected def youngest: String = cluster.pids.keys.maxBy(_.toInt)
 
   /** The keepers that executors of this cluster have started. */
@@ -74,7 +82,7 @@ abstract class KeeperClusterSuite extends ClusterSuite {
 class KeeperSuite extends KeeperClusterSuite {
   test("no output of an executor that is killed between stages is computed again") {
     val shuffled = keptShuffle()
-    cluster.kill(youngest)
+    killAndNotice(youngest)
     assertReadAsItIs(shuffled)
   }
 
