@@ -17,6 +17,7 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
@@ -149,7 +150,9 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public boolean isKept(final int shuffleId, final long mapId) {
     final Set<Long> segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
-    return !segments.isEmpty() && parts.keeping.awaitKept(segments, KEPT_LIMIT);
+    return !segments.isEmpty()
+        && segments.stream().noneMatch(SegmentIds::isBorrowed)
+        && parts.keeping.awaitKept(segments, KEPT_LIMIT);
   }
 
   /** Opens the folder of an application's sockets on this node, for the caller to close. */

@@ -87,7 +87,7 @@ public final class KeptExecutor implements AutoCloseable {
   private final String process;
   private final Map<Long, SegmentHandle> held = new HashMap<>();
 
-  /** Segments that are not held: the executor does not leave them, or they were too much. */
+  /** Segments that are not held, since they were too much. */
   private final Set<Long> refused = new HashSet<>();
 
   private State state = State.LIVING;
@@ -249,6 +249,7 @@ public final class KeptExecutor implements AutoCloseable {
         final long id = root.inSlot(slot);
         if (id > 0
             && !SegmentIds.isLent(id)
+            && !SegmentIds.isBorrowed(id)
             && id != rootMemory.id()
             && !held.containsKey(id)
             && !refused.contains(id)) {
@@ -280,8 +281,7 @@ public final class KeptExecutor implements AutoCloseable {
   private long hold(final long id, final long room) {
     final SegmentHandle handle = link.keep(id, REQUEST_LIMIT);
     if (handle == null) {
-      refused.add(id);
-      return 0;
+      return 0; // The table names a segment just before the pool has it: the next round asks again.
     }
     if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room) {
       handle.close();

@@ -78,11 +78,7 @@ public final class SharedMemory implements SegmentDirectory {
   @Override
   public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
     keeping.connected(peer.connectionId());
-    final SegmentHandle handle = tiers.exportOwn(segmentId);
-    if (handle == null) {
-      keeping.unkept(peer.connectionId(), segmentId);
-    }
-    return handle;
+    return tiers.exportOwn(segmentId);
   }
 
   @Override
