@@ -7,6 +7,7 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.ReadSide;
@@ -253,6 +254,11 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public void finished(final Map<Integer, Long> nanosSince) {
     parts.accessTimes.finished(nanosSince);
+  }
+
+  /** Returns what does this node's periodic work; ends with the node. */
+  public Housekeeping housekeeping() {
+    return parts.housekeeping;
   }
 
   /** Returns what is counted of all fetches of this node. */

@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
@@ -57,7 +59,8 @@ public final class ExecutorReports implements ExecutorWatch {
       final SparkEnv env,
       final SparkConf conf,
       final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes) {
+      final LongSupplier fileBytes,
+      final Housekeeping housekeeping) {
     final Config keys = ZerohopConf.of(conf);
     try {
       sender =
@@ -68,7 +71,9 @@ public final class ExecutorReports implements ExecutorWatch {
               () -> memory(node, fileBytes),
               () -> RunningDoctor.ofExecutor(conf),
               new DriverReports(env, conf),
-              keys.uiInterval());
+              keys.uiInterval(),
+              housekeeping,
+              Clock.system());
     } catch (final RuntimeException | LinkageError e) {
       TabFailure.warn("cannot report from this executor to the tab GPU Shuffle", e);
     }

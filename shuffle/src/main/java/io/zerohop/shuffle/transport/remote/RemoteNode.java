@@ -135,6 +135,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
   public void maintain() {
     peers.check();
     service.maintain();
+    threads.maintain();
     slabs.trim();
   }
 

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
@@ -83,6 +84,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
    * @param clique of the NVLink fabric that the GPU is in and may use; empty if there is none
    * @param tiers own segments
    * @param holder finds own map outputs
+   * @param housekeeping wakes UCX where events get lost
    * @return absent if there is none, or UCX cannot be used here, which is said once in the log
    */
   public static @Nullable UcxNode start(
@@ -93,7 +95,8 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final String clique,
       final Devices devices,
       final Tiers tiers,
-      final BlockHolder holder) {
+      final BlockHolder holder,
+      final Housekeeping housekeeping) {
     if (starter == null || channels == null || !conf.paths().contains(Path.UCX)) {
       return null;
     }
@@ -124,6 +127,11 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
             return null;
           }
           begun.push(engine::close);
+          if (engine.rdma()) {
+            final Housekeeping.Chore waking =
+                housekeeping.every("ucx-alarm", UcxEngine.WAKE_PERIOD, engine::wake);
+            begun.push(waking::close);
+          }
           LoopbackTest.run(engine);
           final RemoteThreads threads = new RemoteThreads();
           begun.push(threads::close);

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
+import java.time.Duration;
 import java.util.function.Consumer;
 
 /**
@@ -10,6 +11,8 @@ import java.util.function.Consumer;
  * engine owns and closes it.
  */
 public interface UcxEngine extends AutoCloseable {
+  /** How long what an adapter gave no event for lies there at most, if {@link #wake} is called. */
+  Duration WAKE_PERIOD = Duration.ofMillis(50);
 
   /** Returns the loaded binding and its capabilities, for the log. */
   String describe();
@@ -55,6 +58,12 @@ public interface UcxEngine extends AutoCloseable {
    * @throws UcxException if the address is none, or cannot be reached from here by any transport
    */
   UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
+
+  /**
+   * Has the engine's thread look for progress if it sleeps. To be called each {@link #WAKE_PERIOD}
+   * where there is an adapter ({@link #rdma}), since some lose events. Does not wait.
+   */
+  default void wake() {}
 
   /** Requests that were begun and have not called back yet. */
   int pending();

@@ -86,7 +86,7 @@ public final class JucxEngine implements UcxEngine {
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
-      driven = new JucxWorker(worker, onStart, spin, RdmaDevices.any(), clock);
+      driven = new JucxWorker(worker, onStart, spin, clock);
     } finally {
       if (driven == null) { // There was no thread for it.
         worker.close();
@@ -290,6 +290,11 @@ public final class JucxEngine implements UcxEngine {
           endpoints.add(endpoint);
           return endpoint;
         });
+  }
+
+  @Override
+  public void wake() {
+    worker.wakeIfAsleep();
   }
 
   @Override
