@@ -10,7 +10,7 @@ import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.log.ShuffleCode;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;

@@ -55,7 +55,7 @@ class ArchitectureSuite extends AnyFunSuite {
     "io.zerohop.spark.doctor.Launcher",
     "io.zerohop.spark.doctor.SparkApplication",
     // They say when something was, as pages and logs show it.
-    "io.zerohop.spark.report.ReaderCounts",
+    "io.zerohop.spark.report.ReportCounters$ReaderCounts",
     "io.zerohop.spark.report.ReportCounters",
     "io.zerohop.spark.ui.ShuffleReportEvent",
     // Its periods are those of Netty's own timers.

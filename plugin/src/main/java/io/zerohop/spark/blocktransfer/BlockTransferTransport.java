@@ -6,7 +6,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.log.SparkCode;
 import java.io.FilterInputStream;
 import java.io.IOException;

@@ -206,4 +206,16 @@ public final class ControlConnector implements AutoCloseable {
     // Attempts that had no thread yet are not run any more.
     pending.forEach(result -> result.completeExceptionally(new IOException("closed")));
   }
+
+  /**
+   * Thrown if bytes from a connection are not of this protocol, or come too early; the connection
+   * is closed.
+   */
+  static final class ForeignBytesException extends IOException {
+    private static final long serialVersionUID = 1L;
+
+    ForeignBytesException(final String message) {
+      super(message);
+    }
+  }
 }

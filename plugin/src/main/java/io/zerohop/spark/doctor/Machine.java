@@ -14,7 +14,7 @@ import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.conf.NetworkTrust;

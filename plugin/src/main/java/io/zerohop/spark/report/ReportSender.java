@@ -6,6 +6,7 @@ import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -3,6 +3,7 @@ package io.zerohop.spark.spillfiles;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.spark.spillfiles.MapOutputFiles.NativeBytes;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.ArrayList;

@@ -1,5 +1,7 @@
 package io.zerohop.spark.spillfiles;
 
+import io.zerohop.spark.spillfiles.MapOutputFiles.PartitionBytes;
+import io.zerohop.spark.spillfiles.PartitionOutputStream.CountingFile;
 import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;

@@ -14,7 +14,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;

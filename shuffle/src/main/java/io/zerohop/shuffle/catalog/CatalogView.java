@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
@@ -52,5 +53,14 @@ public final class CatalogView {
   /** Drops what was remembered of a shuffle. */
   public void forget(final int shuffleId) {
     shuffles.remove(shuffleId);
+  }
+
+  /** Thrown if a catalog, an entry or its target is damaged or not as expected. */
+  public static final class CatalogException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    public CatalogException(final String message) {
+      super(Category.FETCH_FAILED, message);
+    }
   }
 }

@@ -2,6 +2,8 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
+import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.concurrent.atomic.AtomicLongArray;
 import org.agrona.concurrent.UnsafeBuffer;

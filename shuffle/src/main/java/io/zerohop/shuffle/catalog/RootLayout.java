@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Crc32c;
-import io.zerohop.shuffle.lease.LaneLayout;
+import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import org.agrona.concurrent.UnsafeBuffer;

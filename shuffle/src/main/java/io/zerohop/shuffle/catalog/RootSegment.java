@@ -2,8 +2,8 @@ package io.zerohop.shuffle.catalog;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Segment;
-import io.zerohop.shuffle.lease.LaneLayout;
 import io.zerohop.shuffle.lease.LaneTable;
+import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentRegistry;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.Signal.SignalEpoch;
+import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.util.Arrays;

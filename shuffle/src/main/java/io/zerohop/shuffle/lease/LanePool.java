@@ -3,6 +3,7 @@ package io.zerohop.shuffle.lease;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;

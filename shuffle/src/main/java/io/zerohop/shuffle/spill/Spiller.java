@@ -19,6 +19,7 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
+import io.zerohop.shuffle.spill.Evictor.Eviction;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;

@@ -8,6 +8,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
 import io.zerohop.shuffle.pool.LeaseBarrier;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -12,7 +12,7 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.shuffle.write.PackSource;
 import java.io.ByteArrayOutputStream;

@@ -5,7 +5,7 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
 import java.time.Duration;

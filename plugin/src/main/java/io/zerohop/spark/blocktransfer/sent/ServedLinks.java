@@ -1,10 +1,10 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
-import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

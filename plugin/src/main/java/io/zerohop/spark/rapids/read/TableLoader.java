@@ -9,7 +9,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
-import io.zerohop.spark.rapids.format.KudoBlock;
+import io.zerohop.spark.rapids.format.KudoLayout.KudoBlock;
 import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.format.TableAssembly;
 import io.zerohop.spark.rapids.format.TableHeader;

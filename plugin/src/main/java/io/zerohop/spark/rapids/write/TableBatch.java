@@ -8,6 +8,7 @@ import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.write.PackSource;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
+import io.zerohop.spark.rapids.write.TableSink.OutputBatch;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 import java.nio.ByteBuffer;
 import java.time.Duration;

@@ -4,7 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.Executor;

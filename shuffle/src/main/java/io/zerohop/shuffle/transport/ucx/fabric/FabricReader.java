@@ -7,6 +7,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.fabric.FabricImports.FabricCopy;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import java.time.Duration;
 import java.util.Set;

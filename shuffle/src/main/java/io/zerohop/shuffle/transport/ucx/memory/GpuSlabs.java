@@ -5,7 +5,8 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.RegisteredSegments;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx.reader;
 
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
-import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
 import java.util.ArrayDeque;
 import java.util.Deque;

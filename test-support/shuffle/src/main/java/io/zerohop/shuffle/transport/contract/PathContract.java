@@ -15,7 +15,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutorService;
