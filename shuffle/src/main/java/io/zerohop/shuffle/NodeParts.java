@@ -32,7 +32,7 @@ import io.zerohop.shuffle.transport.mapped.Borrower;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
-import io.zerohop.shuffle.transport.mapped.SocketWatch;
+import io.zerohop.shuffle.transport.mapped.SharedMemory.SocketWatch;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.ucx.UcxNode;

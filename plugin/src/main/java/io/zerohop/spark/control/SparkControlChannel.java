@@ -10,6 +10,7 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;

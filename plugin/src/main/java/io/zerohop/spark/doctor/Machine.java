@@ -21,6 +21,7 @@ import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
+import io.zerohop.spark.doctor.GpuCheck.Gpus;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;

@@ -16,6 +16,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
+import io.zerohop.spark.doctor.GpuCheck.Gpus;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serializable;

@@ -9,7 +9,7 @@ import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.control.ControlSecurity;
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;

@@ -16,6 +16,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
 import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;

@@ -1,7 +1,7 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.shuffle.extent.ExtentConsumer;
-import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import java.util.Arrays;
 import org.apache.spark.unsafe.Platform;
 

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.task.FailureOutcome;
-import io.zerohop.spark.task.LinkFailure;
+import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.ReduceTask.ReadEnd;
 import io.zerohop.spark.task.TrackedBlocks;

@@ -6,7 +6,7 @@ import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;
-import io.zerohop.spark.task.LinkFailure;
+import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

@@ -264,7 +264,8 @@ public final class MapOutputFiles implements ColdStorage {
 
   /** Copies every extent that {@code extents} names to a stream. */
   static void copyExtents(
-      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentConsumer> extents,
+      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentList.ExtentConsumer>
+          extents,
       final NativeBytes bytes,
       final OutputStream out)
       throws IOException {

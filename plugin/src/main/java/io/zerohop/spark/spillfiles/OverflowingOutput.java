@@ -2,7 +2,7 @@ package io.zerohop.spark.spillfiles;
 
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import io.zerohop.spark.spillfiles.MapOutputFiles.NativeBytes;
 import java.io.IOException;
 import java.io.OutputStream;

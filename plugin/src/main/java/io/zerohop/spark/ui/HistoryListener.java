@@ -1,6 +1,5 @@
 package io.zerohop.spark.ui;
 
-import io.zerohop.spark.ui.UiSnapshot.StoredSnapshot;
 import java.util.function.Function;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.status.ElementTrackingStore;

@@ -1,7 +1,6 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.log.SparkCode;
-import io.zerohop.spark.ui.UiSnapshot.StoredSnapshot;
 import java.util.function.Consumer;
 import org.apache.spark.ui.SparkUI;
 import org.apache.spark.util.kvstore.KVStore;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.spark.TlsKeys;
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;

@@ -14,6 +14,7 @@ import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import io.zerohop.spark.rdmaproof.ProofCommand.OtherSide;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.io.IOException;
 import java.io.PrintWriter;

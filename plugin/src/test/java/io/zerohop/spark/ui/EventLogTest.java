@@ -6,7 +6,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.ReportJson;
-import io.zerohop.spark.ui.UiSnapshot.StoredSnapshot;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

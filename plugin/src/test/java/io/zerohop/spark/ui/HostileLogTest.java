@@ -12,7 +12,6 @@ import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
-import io.zerohop.spark.ui.UiSnapshot.StoredSnapshot;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.io.StringReader;

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;

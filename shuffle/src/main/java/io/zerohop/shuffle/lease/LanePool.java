@@ -4,7 +4,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
-import io.zerohop.shuffle.pool.LeaseBarrier;
+import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier;
 import java.lang.invoke.VarHandle;
 import java.time.Duration;
 import java.util.concurrent.ArrayBlockingQueue;

@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.lease;
 
-import io.zerohop.shuffle.pool.LeaseBarrier;
+import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier;
 import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.Arrays;

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.Catalog.Registration;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;

@@ -5,6 +5,8 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
+import io.zerohop.spark.blocktransfer.sent.Connections.Connection;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

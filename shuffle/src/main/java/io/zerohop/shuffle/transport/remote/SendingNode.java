@@ -25,7 +25,7 @@ import io.zerohop.shuffle.transport.remote.owner.SentReader;
 import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
-import io.zerohop.shuffle.transport.remote.reader.SentTransfer;
+import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer.SentTransfer;
 import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
 import java.time.Duration;
 import java.util.List;

@@ -4,6 +4,7 @@ import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader.ServedLease;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;

@@ -17,6 +17,7 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
+import io.zerohop.shuffle.transport.ucx.connect.TestReads.GetKind;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;

@@ -8,7 +8,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports.FabricCopy;
-import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
 import java.time.Duration;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;

@@ -5,7 +5,6 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.NativeLibrary;
-import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
@@ -384,7 +383,7 @@ public final class JucxEngine implements UcxEngine {
      */
     static LibucxVersion loaded() {
       NativeLibrary.require();
-      final int version = UcpLibrary.version();
+      final int version = NativeLibrary.libucpVersion();
       final LibucxVersion loaded =
           new LibucxVersion(version >> 16, version >> 8 & 0xff, version & 0xff);
       loaded.check();

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
+import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer.SentTransfer;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
