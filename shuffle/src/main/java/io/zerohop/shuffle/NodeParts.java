@@ -17,7 +17,7 @@ import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.FetchContext;
-import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.log.ShuffleCode;

@@ -15,7 +15,7 @@ import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;

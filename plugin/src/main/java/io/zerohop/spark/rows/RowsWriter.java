@@ -3,6 +3,7 @@ package io.zerohop.spark.rows;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.rows.MapOutputBuffer.PartitionArena;
 import io.zerohop.spark.spillfiles.MapOutputFiles;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import io.zerohop.spark.task.FailureOutcome;

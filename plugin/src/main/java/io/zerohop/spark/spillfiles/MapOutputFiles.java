@@ -3,6 +3,7 @@ package io.zerohop.spark.spillfiles;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.spillfiles.OverflowingOutput.SpilledBatch;
 import io.zerohop.spark.spillfiles.PartitionOutputStream.CountingFile;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;

@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;

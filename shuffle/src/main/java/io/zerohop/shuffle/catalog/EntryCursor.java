@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.catalog.CatalogView.ChunkView;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.pool.Devices;

@@ -11,6 +11,8 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.Catalog.Registration;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.shuffle.transport.remote.RemoteThreads;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;

@@ -14,6 +14,7 @@ import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.format.TableAssembly;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
+import io.zerohop.spark.rapids.read.Arrivals.HostStaging;
 import java.io.IOException;
 import java.io.PushbackInputStream;
 import java.nio.ByteBuffer;

@@ -14,6 +14,7 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.connect.RemotePeers;

@@ -11,7 +11,7 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService.CarrierAnswers;
 import io.zerohop.shuffle.transport.remote.owner.ServedReader.ServedLease;
-import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents.ReceiveLayout;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;

@@ -13,7 +13,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchCounters.MovedBlocks;
+import io.zerohop.shuffle.fetch.FetchContext.FetchCounters.MovedBlocks;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.util.ArrayList;
