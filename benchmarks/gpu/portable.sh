@@ -38,7 +38,7 @@ jre() {
   [ ! -d "$dir/jre" ] || return 0
   rm -rf "$work/jre"
   mkdir -p "$work/jre"
-  "${JAVA_HOME:+$JAVA_HOME/bin/}jlink" --add-modules ALL-MODULE-PATH --strip-debug --no-man-pages --no-header-files \
+  "${JAVA_HOME:+$JAVA_HOME/bin/}jlink" --add-modules ALL-MODULE-PATH --strip-debug --no-man-pages \
     --compress=0 --output "$work/jre/jre17"
   parts jre "$work/jre"
 }

@@ -86,6 +86,35 @@ def tpch_faults(rows):
     ]
 
 
+def tpch_goals(rows, summary, scale, gpus):
+    """Of what both have run: our speed over the best by files, and queries with the same rows."""
+    over = summary["geometric_mean_ratio"]["seconds"].get("best")
+    if over is None:
+        return []
+    checksums = collections.defaultdict(lambda: collections.defaultdict(set))
+    for row in rows:
+        if "error" not in row:
+            checksums[row["query"]][row["case"]].add(row["checksum"])
+    equal = sum(
+        len(found) > 1 and len(set().union(*found.values())) == 1 for found in checksums.values()
+    )
+    failed = sum("error" in row and row["case"].startswith("zerohop") for row in rows)
+    of = f"TPC-H scale {scale:g}, {gpus} GPUs, "
+    return [
+        {
+            "goal": of + "geometric mean over best by files",
+            "at_least": 1.2,
+            "value": round(1 / over, 4),
+        },
+        {
+            "goal": of + "queries whose rows equal those of the files",
+            "at_least": 22,
+            "value": equal,
+        },
+        {"goal": of + "runs of ours that failed", "at_most": 0, "value": failed},
+    ]
+
+
 def tpch(out, commit_file, file):
     if not pathlib.Path(file).exists():
         sys.exit("no query was run")
@@ -97,8 +126,11 @@ def tpch(out, commit_file, file):
         "iterations": max(row["iteration"] for row in rows),
     }
     value["summary"] = summary
+    value["goals"] = tpch_goals(rows, summary, value["setting"]["scale"], value["host"]["gpus"])
     write(out, value)
     print_tpch(rows, summary)
+    for goal in value["goals"]:
+        print("goal: {}: {}".format(goal["goal"], goal["value"]))
     faults = tpch_faults(rows)
     if faults:
         sys.exit("\n".join(faults))

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
+import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.sql.SparkSession;
 
 /**
@@ -19,6 +20,7 @@ import org.apache.spark.sql.SparkSession;
  */
 final class QueryTimes {
   private final SparkSession spark;
+  private final JavaSparkContext context;
   private final QuerySet set;
   private final QueryRunner runner;
   private final ShuffleMeter meter = new ShuffleMeter();
@@ -34,6 +36,7 @@ final class QueryTimes {
       final Path out,
       final String shuffle) {
     this.spark = spark;
+    this.context = new JavaSparkContext(spark.sparkContext());
     this.set = set;
     this.runner = runner;
     this.scale = scale;
@@ -84,6 +87,7 @@ final class QueryTimes {
 
   private void measure(final String query, final Map<String, Object> row, final Path answers)
       throws IOException, ExecutionException, TimeoutException, InterruptedException {
+    final TierGauges before = TierGauges.ask(context);
     meter.reset();
     final QueryRun run = runner.run(set.query(query, scale));
     final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
@@ -95,6 +99,7 @@ final class QueryTimes {
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
+    TierGauges.ask(context).put(row, before);
     row.put("gpu_exchanges", run.exchanges().gpu());
     row.put("cpu_exchanges", run.exchanges().cpu());
     row.put("plan", run.plan().toMap());
