@@ -17,6 +17,7 @@ import io.zerohop.device.cuda.CudaCopyBatch.RangeCutter;
 import io.zerohop.device.cuda.KernelArguments.GatherArguments;
 import io.zerohop.device.cuda.KernelArguments.RowHashArguments;
 import io.zerohop.device.cuda.KernelArguments.SpliceArguments;
+import io.zerohop.device.cuda.LaunchSignals.LaunchRing;
 import io.zerohop.device.cuda.LaunchSignals.StreamState;
 import io.zerohop.device.cuda.StreamHandle.EngineStreams;
 import io.zerohop.device.cuda.StreamHandle.StreamWait;

@@ -3,7 +3,7 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.blocktransfer.PortProbe;
+import io.zerohop.spark.blocktransfer.BlockTransferTransport.PortProbe;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;

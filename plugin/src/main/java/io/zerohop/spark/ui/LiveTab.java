@@ -10,6 +10,7 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportSender.DriverReports;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.ReportJson;
+import io.zerohop.spark.ui.HistoryListener.ModelListener;
 import io.zerohop.spark.watch.DriverWatch;
 import java.util.List;
 import java.util.function.Consumer;

@@ -24,6 +24,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.BlockMemory;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory.Greeting;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory.Greeting;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

@@ -21,7 +21,7 @@ import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
-import io.zerohop.shuffle.transport.ucx.reader.UcxPeer.GetQuestions;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;

@@ -24,7 +24,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
-import io.zerohop.shuffle.transport.ucx.reader.UcxPeer.GetQuestions.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.Locale;

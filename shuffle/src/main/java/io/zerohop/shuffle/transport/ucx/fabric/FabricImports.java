@@ -10,7 +10,7 @@ import io.zerohop.device.exchange.OpaqueHandle;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
-import io.zerohop.shuffle.transport.ucx.reader.UcxPeer.GetQuestions.FabricTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.FabricTarget;
 import java.util.Collection;
 import java.util.HashMap;
 import java.util.Iterator;

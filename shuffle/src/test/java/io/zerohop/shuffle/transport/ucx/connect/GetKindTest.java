@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.shuffle.transport.ucx.connect.TestReads.GetKind;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
-import io.zerohop.shuffle.transport.ucx.reader.UcxPeer.GetQuestions.TestTarget;
+import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
