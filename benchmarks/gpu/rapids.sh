@@ -93,6 +93,7 @@
 #   PARTITIONS   of shuffles, without broadcasts; nothing is set if it is not
 #   APPEND       1 to keep what is in OUT and add to it
 #   RESULT       name of the measurement (gpu_tpch)
+#   GENERATORS   processes that write the tables (one for each processor)
 # For tpcds the same, but for PARTITIONS, of which there may be several, and broadcasts stay; and
 #   MODE         check (rows, and plans beside those of the other contenders; the CPU is asked for its
 #                rows meanwhile if DIR/answers/tpcds-SCALE is not there), time, tables, answers (the
@@ -100,7 +101,6 @@
 #   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
 #   KILL_EVERY   seconds (30) between two executors that are killed under contenders +killed, which
 #                are added to those that are timed if it is set; KILL_SEED (1) chooses them
-#   GENERATORS   processes that write the tables (one for each processor)
 #   CPU_APPS     applications by which the CPU is asked (4), CPU_CORES of each
 #   TIGHT        RAPIDS' share of the GPU's memory (0.06) and TIGHT_POOL (2800m) for +tight
 set -euo pipefail

@@ -7,43 +7,30 @@ application_jars() {
   (IFS=, && echo "${jars[*]}")
 }
 
-# Tables in memory, where later calls find them again.
+# Tables in memory, where later calls find them again; by as many processes as there are processors:
+# threads of one do not scale.
 generate() { # class, scale, folder
-  local start="$SECONDS"
+  local start="$SECONDS" shares share table status=0 pids=()
   [ ! -d "$3" ] || return 0
-  rm -rf "$3.new"
-  on_cpu tables "${GENERATE_LIMIT:-500}" "$(nproc)" "" "$1" "$3.new" "$2" || {
-    echo "the tables could not be generated" >&2
+  rm -rf "$3.new" "$3".share-*
+  shares="${GENERATORS:-$(nproc)}"
+  for share in $(seq 0 $((shares - 1))); do
+    CPU_MEMORY="${GENERATOR_MEMORY:-1500m}" CPU_JAVA=-XX:+UseSerialGC on_cpu "tables-$share" "${GENERATE_LIMIT:-500}" 1 "" \
+      "$1" "$3.share-$share" "$2" "$share" "$shares" &
+    pids+=($!)
+  done
+  for share in "${pids[@]}"; do wait "$share" || status=1; done
+  for table in "$3".share-*/*; do
+    mkdir -p "$3.new/$(basename "$table")"
+    mv "$table"/*.parquet "$3.new/$(basename "$table")/"
+  done
+  rm -rf "$3".share-* "$out"/tables-*
+  [ "$status" -eq 0 ] || {
     rm -rf "$3.new"
     return 1
   }
   mv "$3.new" "$3"
   echo "generated scale $2: $(du -sm "$3" | cut -f1) MB in $((SECONDS - start)) s"
-}
-
-# TPC-DS' tables, by as many processes as there are processors: threads of one do not scale.
-generate_tpcds() { # scale, folder
-  local start="$SECONDS" shares share table status=0 pids=()
-  [ ! -d "$2" ] || return 0
-  rm -rf "$2.new" "$2".share-*
-  shares="${GENERATORS:-$(nproc)}"
-  for share in $(seq 0 $((shares - 1))); do
-    CPU_MEMORY="${GENERATOR_MEMORY:-1500m}" CPU_JAVA=-XX:+UseSerialGC on_cpu "tables-$share" "${GENERATE_LIMIT:-500}" 1 "" \
-      io.zerohop.workload.TpcdsData "$2.share-$share" "$1" "$share" "$shares" &
-    pids+=($!)
-  done
-  for share in "${pids[@]}"; do wait "$share" || status=1; done
-  for table in "$2".share-*/*; do
-    mkdir -p "$2.new/$(basename "$table")"
-    mv "$table"/*.parquet "$2.new/$(basename "$table")/"
-  done
-  rm -rf "$2".share-* "$out"/tables-*
-  [ "$status" -eq 0 ] || {
-    rm -rf "$2.new"
-    return 1
-  }
-  mv "$2.new" "$2"
-  echo "generated scale $1: $(du -sm "$2" | cut -f1) MB in $((SECONDS - start)) s"
 }
 
 # An application on this host's processors, with neither a cluster nor a GPU.

@@ -9,7 +9,7 @@ tpcds() {
   known="$dir/answers/tpcds-$scale"
   answers="$out/answers"
   runs="$out/tpcds.jsonl"
-  [ "$mode" = report ] || generate_tpcds "$scale" "$tables"
+  [ "$mode" = report ] || generate io.zerohop.workload.TpcdsData "$scale" "$tables"
   [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers" "$out/killed.jsonl"
   case "$mode" in
     tables) ;;

@@ -47,22 +47,30 @@ public final class TpchData {
   private TpchData() {}
 
   /**
-   * Writes all tables; the application's entry point.
+   * Writes all tables, or a share of them; the application's entry point.
    *
-   * @param args the folder to write to and the scale factor
+   * @param args the folder to write to, the scale factor and, if other processes write the rest,
+   *     which share this one writes, from 0, and of how many
    */
   public static void main(final String[] args)
       throws IOException, InterruptedException, ExecutionException {
     final String folder = args[0];
     final double scale = Double.parseDouble(args[1]);
+    final int share = args.length > 2 ? Integer.parseInt(args[2]) : 0;
+    final int shares = args.length > 2 ? Integer.parseInt(args[3]) : 1;
     final List<Callable<Void>> writes = new ArrayList<>();
     try (SparkSession spark = SparkSession.builder().getOrCreate()) {
       for (final TpchTable<?> table : TpchTable.getTables()) {
-        writes.add(
-            () -> {
-              write(spark, table, folder, scale);
-              return null;
-            });
+        final int parts = parts(table, scale);
+        final List<Integer> own =
+            IntStream.rangeClosed(1, parts).filter(p -> p % shares == share).boxed().toList();
+        if (!own.isEmpty()) {
+          writes.add(
+              () -> {
+                write(spark, table, folder, scale, own, parts);
+                return null;
+              });
+        }
       }
       AtOnce.run(writes);
     }
@@ -80,14 +88,17 @@ public final class TpchData {
   }
 
   private static void write(
-      final SparkSession spark, final TpchTable<?> table, final String folder, final double scale) {
-    final int parts = parts(table, scale);
+      final SparkSession spark,
+      final TpchTable<?> table,
+      final String folder,
+      final double scale,
+      final List<Integer> own,
+      final int parts) {
     final String name = table.getTableName();
     final FlatMapFunction<Integer, Row> generate = part -> rows(name, scale, part, parts);
-    final List<Integer> numbers = IntStream.rangeClosed(1, parts).boxed().toList();
     final JavaSparkContext context = new JavaSparkContext(spark.sparkContext());
     spark
-        .createDataFrame(context.parallelize(numbers, parts).flatMap(generate), schema(table))
+        .createDataFrame(context.parallelize(own, own.size()).flatMap(generate), schema(table))
         .write()
         .mode(SaveMode.Overwrite)
         .parquet(folder + "/" + name);
