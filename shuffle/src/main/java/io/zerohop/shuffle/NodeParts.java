@@ -237,9 +237,10 @@ final class NodeParts {
       neighbours = hasNeighbours ? new ChoreThread("neighbours", MEETING, clock, this::meet) : null;
       if (neighbours != null) {
         begun.push(neighbours::close);
-      }
-      if (borrower != null && neighbours != null) {
-        borrower.start(neighbours::hurry, evictor::hurry);
+        if (borrower != null) {
+          borrower.start(neighbours::hurry, evictor::hurry);
+        }
+        neighbours.hurry(); // Those that are there already.
       }
       done = true;
     } finally {

@@ -11,7 +11,9 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
+import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -224,6 +226,92 @@ class LoanTest {
     eventually("nothing is borrowed", () -> borrowed(owner()) == 0);
   }
 
+  /** It moves nothing itself, but others do. */
+  @Test
+  void whatIsLentComesBackToAnExecutorThatMovesNothing() {
+    node("owner", 0, SMALL);
+    node("lender", linked("lender", 1, LARGE).set("spill.start", 1.0), new DeviceOnlyGpu());
+    awaitMeeting();
+    write(owner(), SHUFFLE, 2 * SMALL);
+    final long lent = lent(lender());
+    assertThat(lent).isPositive();
+    assertThat(lender().shrinkableDeviceBytes(EvictionScope.COLD)).isEqualTo(lent);
+    assertThat(lender().shrinkableDeviceBytes(EvictionScope.ALL)).isEqualTo(lent);
+    assertThat(lender().shrinkDevicePool(lent, EvictionScope.COLD, LIMIT)).isEqualTo(lent);
+  }
+
+  @Test
+  void aPoolWhoseGpuIsShortBorrowsOnOthersAlone() {
+    node("owner", 0, SMALL);
+    node("lender", 0, LARGE);
+    awaitMeeting();
+    final int maps = write(owner(), SHUFFLE, 2 * SMALL);
+    owner().shrinkDevicePool(SEGMENT, EvictionScope.COLD, Duration.ZERO);
+    final long before = borrowed(owner());
+    int more = maps;
+    for (int i = 0; i < 60; i++) {
+      put(owner(), SHUFFLE, more++);
+      sleep();
+    }
+    final long paused = borrowed(owner());
+    assertThat(paused).as("asked for before").isLessThanOrEqualTo(before + SEGMENT);
+    clock.advance(Evictor.SHRINK_PAUSE);
+    while (borrowed(owner()) <= paused) {
+      put(owner(), SHUFFLE, more++);
+    }
+    check(lender(), owner(), more);
+  }
+
+  /** New segments of it are mapped ahead by the thread that borrows. */
+  @Test
+  void aNeighbourThatPausesKeepsNobodyFromBorrowingOfAnother() {
+    node("owner", linked("owner", 0, SMALL).set("request.timeout", LIMIT), new DeviceOnlyGpu());
+    node("lender", 1, LARGE);
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
+    final ShuffleNode slow = node("slow", linked("slow", 2, SMALL), gpu);
+    awaitMeeting();
+    gpu.holdExports(true);
+    put(slow, OTHER_SHUFFLE, 0);
+    for (int i = 0; i < 10; i++) {
+      clock.advance(Duration.ofSeconds(1));
+      sleep();
+    }
+    write(owner(), SHUFFLE, 2 * SMALL);
+    assertThat(lent(lender())).isPositive();
+    gpu.holdExports(false);
+  }
+
+  /** Its lender's GPU may be one that the reader does not reach. */
+  @Test
+  void aBorrowedSegmentThatCannotBeMappedIsNoReasonToLoseTheOthers() {
+    startTwo();
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
+    final ShuffleNode reader = node("reader", linked("reader", 2, SMALL), gpu);
+    awaitMeeting();
+    check(reader, owner(), write(owner(), SHUFFLE, SMALL));
+    gpu.refuseMaps(true);
+    final int others = write(owner(), OTHER_SHUFFLE, 3 * SMALL);
+    final BlockSource other = source(owner(), OTHER_SHUFFLE, others);
+    final FakeStaging staging = new FakeStaging(BATCHES, MOST);
+    assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, other))
+        .containsKey(Path.STAGED);
+    gpu.refuseMaps(false);
+    owner().unregisterShuffle(SHUFFLE);
+    eventually(
+        "its own segments are empty",
+        () -> {
+          clock.advance(Duration.ofMillis(10));
+          return device(owner()).reservedBytes() <= SMALL - 2 * SEGMENT;
+        });
+    final int mapped = gpu.maps();
+    final int maps = write(owner(), SHUFFLE, device(owner()).usedBytes() + 3 * SEGMENT);
+    eventually("new ones are mapped ahead", () -> gpu.maps() > mapped);
+    check(reader, owner(), maps);
+    clock.advance(Duration.ofSeconds(30));
+    assertThat(TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), BATCHES, MOST, other))
+        .containsOnlyKeys(Path.PEER);
+  }
+
   @Test
   void whatIsRecalledGoesToFilesIfHostMemoryIsFull() {
     final StoredBlocks files = new StoredBlocks();
@@ -351,6 +439,23 @@ class LoanTest {
     }
     assertThat(device(nodes.get("isolated")).loans().borrowedPeakBytes()).isZero();
     eventually("what was granted is back", () -> lent(lender()) == borrowed(owner()));
+  }
+
+  @Test
+  void aLoanThatCannotBeMappedIsNoReasonNotToReadItsLender() {
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
+    gpu.refuseLoans(true);
+    final ShuffleNode reader = node("reader", linked("reader", 0, SMALL), gpu);
+    node("owner", 1, LARGE);
+    awaitMeeting();
+    for (int map = 0; map < 100; map++) {
+      put(reader, OTHER_SHUFFLE, map);
+      sleep();
+    }
+    eventually("what was granted is back", () -> lent(owner()) == 0);
+    assertThat(device(owner()).returnedBytes()).as("granted").isEqualTo(SEGMENT);
+    put(owner(), SHUFFLE, 0);
+    check(reader, owner(), 1);
   }
 
   @Test

@@ -8,7 +8,9 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, Holdings, Leftover, RunBy}
+import io.zerohop.spark.support.{
+  Bounded, Cluster, ExecutorMemory, Holdings, HostProcess, Leftover, RunBy
+}
 import org.apache.commons.io.FileUtils
 import org.scalatest.BeforeAndAfterEach
 import org.scalatest.funsuite.AnyFunSuite
@@ -22,7 +24,11 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
   override protected def beforeEach(): Unit =
     sockets = Files.createTempDirectory(Paths.get("/tmp"), "zh")
 
-  override protected def afterEach(): Unit = FileUtils.deleteDirectory(sockets.toFile)
+  // Executors that are ending remove what is theirs at the same time.
+  override protected def afterEach(): Unit =
+    Bounded.until(s"$sockets removed", 30.seconds) {
+      FileUtils.deleteQuietly(sockets.toFile) || !Files.exists(sockets)
+    }
 
   test("application end") {
     val held = inCluster { cluster =>
@@ -71,7 +77,7 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
       assertShuffling(cluster)
       // All at once, and the application ends before others take their place.
       val all = new Executors(cluster.pids.values.toSeq)
-      all.pids.foreach(Cluster.kill)
+      Cluster.kill(all.pids: _*)
       all.assertGone()
     }
     inCluster(assertShuffling)
@@ -94,12 +100,13 @@ class CleanupSuite extends AnyFunSuite with BeforeAndAfterEach {
 
   /** Executors that live, and the memory that they have; it has no names but in `/proc`. */
   private final class Executors(val pids: Seq[Long]) {
+    private val processes = pids.flatMap(HostProcess.of(_))
     private val memory = pids.flatMap(new Holdings(_).owned).toSet
     assert(memory.nonEmpty)
 
     /** The processes end, and soon nobody else holds their memory, neither mapped nor open. */
     def assertGone(): Unit = {
-      Bounded.until(s"end of $pids", 60.seconds)(pids.forall(!ProcessHandle.of(_).isPresent))
+      Bounded.until(s"end of $pids", 60.seconds)(processes.forall(!_.lives))
       var holders = Seq.empty[Long]
       Leftover.unless(s"memory of $pids, which $holders hold") {
         holders = ProcessHandle.allProcesses.iterator.asScala.map(_.pid)

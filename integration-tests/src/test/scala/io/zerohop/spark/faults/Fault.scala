@@ -4,7 +4,8 @@ import java.nio.file.{FileAlreadyExistsException, Files, Path, Paths}
 
 import scala.jdk.CollectionConverters._
 
-import io.zerohop.spark.support.Cluster
+import io.zerohop.spark.support.{Cluster, HostProcess}
+import org.apache.spark.SparkEnv
 
 /**
  * A fault that a task commits when it comes by, once however often the task is run again: the first
@@ -17,7 +18,7 @@ final case class Fault(marker: String) {
 
   /** SIGKILL to the executor that runs the calling task; the call does not return. */
   def killSelf(): Unit = if (isFirst) {
-    noteVictims(Seq(ProcessHandle.current.pid))
+    noteVictims(Map(SparkEnv.get.executorId -> ProcessHandle.current.pid))
     // The shell's own: a machine with nothing but what README names has no kill beside it.
     new ProcessBuilder("sh", "-c", s"kill -9 ${ProcessHandle.current.pid}").start().waitFor()
     Thread.sleep(DeadlineMillis)
@@ -26,22 +27,18 @@ final case class Fault(marker: String) {
 
   /** SIGKILL to every other executor of the application; returns when they are gone. */
   def killOthers(): Unit = if (isFirst) {
-    val victims = others
+    val victims = Cluster.otherExecutors
     noteVictims(victims)
-    victims.foreach(Cluster.kill)
+    Cluster.kill(victims.values.toSeq: _*)
   }
 
   /** SIGSTOP to every other executor of the application, for so long; returns at once. */
-  def pauseOthers(seconds: Int): Unit = if (isFirst) others.foreach(Cluster.pause(_, seconds))
+  def pauseOthers(seconds: Int): Unit =
+    if (isFirst) Cluster.otherExecutors.values.foreach(Cluster.pause(_, seconds))
 
   /** SIGSTOP to the executor that runs the calling task; returns when it goes on. */
   def pauseSelf(seconds: Int): Unit =
     if (isFirst) Cluster.pause(ProcessHandle.current.pid, seconds)
-
-  private def others: Seq[Long] = {
-    val self = ProcessHandle.current
-    self.parent.get.children.iterator.asScala.map(_.pid).filter(_ != self.pid).toSeq
-  }
 
   /** Runs `strike` after `note` was written into the marker file. */
   def once(note: => String)(strike: => Unit): Unit = if (isFirst) {
@@ -50,12 +47,11 @@ final case class Fault(marker: String) {
   }
 
   /** How many executors it has killed: those that are gone of the ones that it was to kill. */
-  def killed: Int =
-    if (!Files.exists(victimsFile)) 0
-    else
-      Files.readAllLines(victimsFile).asScala.count { victim =>
-        victim != identity(victim.takeWhile(_ != ' ').toLong)
-      }
+  def killed: Int = noted.count(!_.process.lives)
+
+  /** The executors that it was to kill, and what has become of each. */
+  def victims: Seq[String] =
+    noted.map(victim => s"executor ${victim.executor}: ${victim.process.describe}")
 
   def happened: Boolean = Files.exists(Paths.get(marker))
 
@@ -63,10 +59,19 @@ final case class Fault(marker: String) {
   def note: Option[String] =
     if (happened) Some(Files.readString(Paths.get(marker))).filter(_.nonEmpty) else None
 
-  private def noteVictims(pids: Seq[Long]): Unit = {
-    Files.write(victimsFile, pids.map(identity).asJava)
+  private def noteVictims(pids: Map[String, Long]): Unit = {
+    val lines = for ((executor, pid) <- pids; process <- HostProcess.of(pid))
+      yield s"$executor ${process.pid} ${process.start}"
+    Files.write(victimsFile, lines.asJava)
     ()
   }
+
+  private def noted: Seq[Victim] =
+    if (!Files.exists(victimsFile)) Nil
+    else
+      Files.readAllLines(victimsFile).asScala.toSeq.map(_.split(' ')).map {
+        case Array(executor, pid, start) => Victim(executor, HostProcess(pid.toLong, start.toLong))
+      }
 
   private def victimsFile: Path = Paths.get(s"$marker.victims")
 
@@ -81,9 +86,7 @@ final case class Fault(marker: String) {
 object Fault {
   private val DeadlineMillis = 30000L
 
-  /** Of a process, with its start, since its number may be another process's or thread's by now. */
-  private def identity(pid: Long): String =
-    s"$pid ${ProcessHandle.of(pid).flatMap(_.info.startInstant).map(_.toString).orElse("gone")}"
+  private final case class Victim(executor: String, process: HostProcess)
 
   def in(folder: Path): Fault =
     Fault(folder.resolve(s"fault-${java.util.UUID.randomUUID}").toString)

@@ -3,7 +3,7 @@ package io.zerohop.spark.faults
 import scala.concurrent.duration._
 
 import io.zerohop.spark.suites.ManagerUnderTest
-import io.zerohop.spark.support.{Bounded, RunBy}
+import io.zerohop.spark.support.{Bounded, HostProcess, RunBy}
 
 /**
  * An executor stops for good, with leases on blocks of others. The driver gives it up and has its
@@ -19,7 +19,7 @@ class HungExecutorSuite extends ClusterSuite {
   test("what was kept for a reader that hangs is given back once the driver has given it up") {
     assume(ManagerUnderTest.isZerohop, "sort shuffle keeps nothing for readers")
     val fault = Fault.in(folder)
-    val before = cluster.pids.values.toSet
+    val before = cluster.pids.values.flatMap(HostProcess.of(_)).toSeq
     val (answer, seen) = cluster.counted("a job with a reader that hangs", 180.seconds) {
       Workload.answer(Workload.shuffled(cluster.sc)((_, _) => ())) { (partition, record) =>
         if (partition == 1 && record == 100) fault.pauseSelf(600)
@@ -29,7 +29,7 @@ class HungExecutorSuite extends ClusterSuite {
     assert(answer === Workload.expected)
     assert(seen.failedTasks > 0)
     Bounded.until("the end of the one that hangs", 60.seconds) {
-      before.exists(pid => !ProcessHandle.of(pid).isPresent)
+      before.exists(!_.lives)
     }
     cluster.awaitExecutors()
     cluster.assertNothingHeld()

@@ -83,6 +83,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     outcome(answer, seen) ++ Exchanges.facts(frame) ++ Map(
       "happened" -> fault.happened,
       "killed" -> fault.killed,
+      "victims" -> fault.victims,
       "lost_executors" -> before.diff(SparkInternals.executorIds(cluster.sc)).size,
       "pool_then" -> fault.note.fold(0L)(Moment.parse(_).poolBytes))
   }
@@ -154,6 +155,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     "failed_tasks" -> seen.failedTasks,
     "fetch_failures" -> seen.fetchFailures.size,
     "fetch_failure" -> seen.fetchFailures.flatMap(_.linesIterator.take(1)).headOption.getOrElse(""),
+    "task_failure" -> seen.otherFailures.headOption.getOrElse(""),
     "map_tasks" -> seen.finishedMapTasks,
     "speculative_tasks" -> seen.speculativeTasks,
     "direct_bytes" -> Seq("local", "peer", "ucx", "sent").map(seen.bytes(_)).sum) ++ seen.facts

@@ -1,10 +1,7 @@
 package io.zerohop.spark.support
 
-import java.nio.file.{Files, Paths}
-
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
-import scala.util.Try
 
 import org.apache.spark.{SparkConf, SparkContext, SparkEnv}
 import org.apache.spark.sql.SparkSession
@@ -163,21 +160,51 @@ object Cluster {
    * @param driver how the URL of their driver ends
    */
   def executorProcesses(applicationId: String, driver: String = ""): Map[String, Long] =
-    ProcessHandle.allProcesses.iterator.asScala.flatMap { process =>
-      val file = Paths.get(s"/proc/${process.pid}/cmdline")
-      val words = Try(Files.readString(file)).getOrElse("").split('\u0000').toSeq
-      val at = words.indexOf("--executor-id")
-      val url = words.drop(words.indexOf("--driver-url") + 1).headOption.getOrElse("")
-      if (at >= 0 && words.containsSlice(Seq("--app-id", applicationId)) && url.endsWith(driver)) {
-        Some(words(at + 1) -> process.pid)
-      } else {
-        None
-      }
+    executorCommands.collect {
+      case command if command.application == applicationId && command.driver.endsWith(driver) =>
+        command.executor -> command.pid
     }.toMap
 
-  def kill(pid: Long): Unit = {
-    ProcessHandle.of(pid).ifPresent { process => process.destroyForcibly(); () }
-    Bounded.until(s"end of process $pid", 20.seconds)(!ProcessHandle.of(pid).isPresent)
+  /** The same of the other executors of the application whose executor calls. */
+  def otherExecutors: Map[String, Long] = {
+    val self = executorCommands.find(_.pid == ProcessHandle.current.pid).getOrElse(
+      throw new IllegalStateException("the calling process is no executor"))
+    executorProcesses(self.application, self.driver) - self.executor
+  }
+
+  /**
+   * Executors of this host by their command lines, which a process loses when it is killed. What an
+   * executor starts has its command line for a moment, so the eldest comes last, for maps by id.
+   */
+  private def executorCommands: Seq[ExecutorCommand] =
+    ProcessHandle.allProcesses.iterator.asScala.flatMap(handle => HostProcess.of(handle.pid)).toSeq
+      .sortBy(-_.start).flatMap { process =>
+        val words = HostProcess.words(process.pid)
+        def after(word: String): Option[String] = words.drop(words.indexOf(word) + 1).headOption
+          .filter(_ => words.contains(word))
+        for {
+          executor <- after("--executor-id")
+          application <- after("--app-id")
+        } yield ExecutorCommand(
+          process.pid,
+          executor,
+          application,
+          after("--driver-url").getOrElse(""))
+      }
+
+  private final case class ExecutorCommand(
+      pid: Long,
+      executor: String,
+      application: String,
+      driver: String)
+
+  /** SIGKILL to all at once; returns when none of them runs any more. */
+  def kill(pids: Long*): Unit = {
+    val victims = pids.flatMap(HostProcess.of(_))
+    victims.foreach(_.kill())
+    Bounded.until(
+      s"end of killed processes: ${victims.filter(_.lives).map(_.describe)}",
+      20.seconds)(victims.forall(!_.lives))
   }
 
   /** SIGSTOP, and SIGCONT after so long, by a shell that lives on if the caller is stopped. */

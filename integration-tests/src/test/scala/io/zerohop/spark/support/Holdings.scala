@@ -6,7 +6,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
 /** What a process of ours holds of Zerohop's, as `/proc` shows it; nothing if it is gone. */
-final class Holdings(pid: Long) {
+final class Holdings(val pid: Long) {
   import Holdings._
 
   /** Inodes of its own segments: who maps another's keeps no descriptor of it. */
@@ -17,14 +17,12 @@ final class Holdings(pid: Long) {
   /** Inodes of all segments that it has mapped or holds open. */
   def held: Set[String] = mapped ++ owned
 
-  /** How many Unix-domain sockets it has open. */
-  def sockets: Int = {
-    val unix = unixSockets
-    links(file("fd")).count(link => unix.contains(link))
-  }
+  /** Its Unix-domain sockets, also those that are not Zerohop's. */
+  def sockets: Seq[UnixSocket] = UnixSocket.of(pid)
 
-  def threads: Int = entries(file("task")).count { task =>
-    Try(Files.readString(task.resolve("comm"))).toOption.exists(_.startsWith("zerohop-"))
+  /** Names of its threads that are Zerohop's, as far as the kernel keeps them. */
+  def threads: Seq[String] = entries(file("task")).flatMap { task =>
+    Try(Files.readString(task.resolve("comm")).trim).toOption.filter(_.startsWith("zerohop-"))
   }
 
   private def mapped: Set[String] =
@@ -33,18 +31,11 @@ final class Holdings(pid: Long) {
     }.toSet
 
   private def file(name: String): Path = Paths.get("/proc", pid.toString, name)
-
-  /** Of its network namespace. */
-  private def unixSockets: Set[String] =
-    lines(file("net/unix")).drop(1).map(line => s"socket:[${line.trim.split(" +")(6)}]").toSet
 }
 
 object Holdings {
   private def lines(file: Path): Seq[String] =
     Try(Files.readAllLines(file).asScala.toSeq).getOrElse(Nil)
-
-  private def links(folder: Path): Seq[String] =
-    entries(folder).flatMap(link => Try(Files.readSymbolicLink(link).toString).toOption)
 
   private def entries(folder: Path): Seq[Path] =
     Try(Using.resource(Files.list(folder))(_.iterator.asScala.toVector)).getOrElse(Nil)

@@ -5,7 +5,7 @@ import java.util.concurrent.atomic.{AtomicInteger, LongAdder}
 
 import scala.jdk.CollectionConverters._
 
-import org.apache.spark.{FetchFailed, Success}
+import org.apache.spark.{FetchFailed, Success, TaskFailedReason}
 import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
 
 /** What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed. */
@@ -15,11 +15,14 @@ final class PathBytes extends SparkListener {
   private val mapTasks = new AtomicInteger
   private val speculative = new AtomicInteger
   private val fetches = new ConcurrentLinkedQueue[String]
+  private val others = new ConcurrentLinkedQueue[String]
 
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
     if (end.reason != Success) failures.incrementAndGet()
     end.reason match {
       case failed: FetchFailed => fetches.add(failed.message)
+      case failed: TaskFailedReason =>
+        others.add(failed.toErrorString.linesIterator.take(1).mkString)
       case _ =>
     }
     if (end.taskType == "ShuffleMapTask" && end.reason == Success) mapTasks.incrementAndGet()
@@ -41,6 +44,9 @@ final class PathBytes extends SparkListener {
 
   /** What tasks said that could not fetch a block. */
   def fetchFailures: Seq[String] = fetches.asScala.toSeq
+
+  /** What tasks failed with for other reasons, the first line of each. */
+  def otherFailures: Seq[String] = others.asScala.toSeq
 
   def speculativeTasks: Int = speculative.get
 

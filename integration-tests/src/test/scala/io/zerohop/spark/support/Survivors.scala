@@ -14,18 +14,10 @@ final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
 
   /** Waits until no survivor holds memory, a descriptor, a thread or a socket of the dead. */
   def assertNothingOfTheDead(): Unit = {
-    var seen = ""
-    Leftover.unless(s"nothing of dead executors, but $seen") {
-      val living = pids.map(new Holdings(_)).toSeq
-      val strange = living.flatMap(_.held).toSet -- living.flatMap(_.owned)
-      val sockets = living.map(_.sockets)
-      val threads = living.map(_.threads)
-      val files = socketFiles
-      seen = s"${strange.size} segments without an owner, sockets $sockets, threads $threads, " +
-        s"${files.size} socket files of ${living.size} executors"
-      strange.isEmpty && files.size <= living.size &&
-      sockets.forall(_ <= SocketsAlone + living.size * SocketsPerPeer) &&
-      threads.forall(_ <= ThreadsAlone + living.size * ThreadsPerPeer)
+    var seen = Seen.of(Nil, Nil)
+    Leftover.unless(s"nothing of dead executors, but ${seen.describe}") {
+      seen = Seen.of(pids.map(new Holdings(_)).toSeq, socketFiles)
+      seen.isClean
     }
   }
 
@@ -42,7 +34,11 @@ final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
 }
 
 object Survivors {
+
+  /** The one that others connect to. */
   private val SocketsAlone = 1
+
+  /** To its server, and from it. */
   private val SocketsPerPeer = 2
 
   // Four of the node itself, and one that follows copies of a GPU; those of path `sent`: two that
@@ -50,6 +46,41 @@ object Survivors {
   private val ThreadsAlone =
     8 + 2 * math.max(2, math.min(4, Runtime.getRuntime.availableProcessors / 4))
   private val ThreadsPerPeer = 2
+
+  /** What was found at one time, all of living executors. */
+  private final case class Seen(executors: Seq[Held], strange: Set[String], files: Seq[Path]) {
+    def isClean: Boolean = {
+      val peers = executors.size - 1
+      strange.isEmpty && files.size <= executors.size &&
+      executors.forall { executor =>
+        executor.sockets.count(_.isOurs) <= SocketsAlone + peers * SocketsPerPeer &&
+        executor.threads.size <= ThreadsAlone + executors.size * ThreadsPerPeer
+      }
+    }
+
+    def describe: String = {
+      val ends = UnixSocket.otherEnds
+      val each = executors.map { executor =>
+        s"${HostProcess.of(executor.pid).fold(s"process ${executor.pid} is gone")(_.describe)}\n" +
+          executor.sockets.sortBy(_.descriptor).map(s => s"  ${s.describe(ends)}\n").mkString +
+          s"  threads: ${executor.threads.sorted.mkString(" ")}"
+      }
+      s"${strange.size} segments without an owner, " +
+        s"sockets ${executors.map(_.sockets.count(_.isOurs))}, " +
+        s"threads ${executors.map(_.threads.size)}, " +
+        s"${files.size} socket files of ${executors.size} executors\n${each.mkString("\n")}\n" +
+        s"socket files: ${files.mkString(" ")}"
+    }
+  }
+
+  private object Seen {
+    def of(living: Seq[Holdings], files: Seq[Path]): Seen = Seen(
+      living.map(executor => Held(executor.pid, executor.sockets, executor.threads)),
+      living.flatMap(_.held).toSet -- living.flatMap(_.owned),
+      files)
+  }
+
+  private final case class Held(pid: Long, sockets: Seq[UnixSocket], threads: Seq[String])
 
   /** The folders of this user's applications; the names end with what only those know. */
   private def found: Seq[Path] =

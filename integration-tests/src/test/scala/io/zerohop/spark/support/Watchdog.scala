@@ -11,13 +11,16 @@ import scala.jdk.OptionConverters._
 object Watchdog {
   private val LimitSeconds = 20L
 
+  /** Of a file's name, which has 255 bytes at most. */
+  private val NameLimit = 160
+
   /** Writes one file per JVM and returns their folder. */
   def dumpStacks(reason: String): Path = {
     val folder = Files.createDirectories(
       Paths.get(
         sys.props("zerohop.test.target"),
         "stacks",
-        s"${reason.replaceAll("[^A-Za-z0-9._-]", "-")}-${System.currentTimeMillis}"))
+        s"${reason.take(NameLimit).replaceAll("[^A-Za-z0-9._-]", "-")}-${System.currentTimeMillis}"))
     val self = ProcessHandle.current
     val jvms = self +: self.descendants.iterator.asScala.filter(isJvm).toSeq
     jvms.foreach(jvm => jstack(jvm.pid, folder.resolve(s"${jvm.pid}.txt")))

@@ -6,8 +6,6 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
-import io.zerohop.device.posix.FdHandle;
-import io.zerohop.device.posix.FileStatus;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
@@ -15,13 +13,11 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.EnumSet;
 import java.util.List;
-import java.util.Objects;
-import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,28 +30,12 @@ public final class PeerLink implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerLink.class);
   private static final long RETRY_NANOS = 1_000_000;
 
-  /** In place of a segment's id where none is lent. */
-  static final long NOT_LENT = 0;
-
-  private static final Set<Frame.Type> ANSWERS =
-      EnumSet.of(Frame.Type.SEGMENT, Frame.Type.GONE, Frame.Type.WITHHELD);
-
   private final String peerName;
   private final LinkSocket socket;
-  private final FrameChannel channel;
   private final byte[] greeting;
-  private final Proofs.Seals seals;
+  private final PeerRequests requests;
   private final int peerPid;
   private final ReentrantLock fetchLock = new ReentrantLock();
-
-  /** What the peer was asked for and has not answered yet. With fetchLock. */
-  private @Nullable Request unanswered;
-
-  /** A loan that nobody here has, and that goes back before the next request. With fetchLock. */
-  private long orphan = NOT_LENT;
-
-  /** Requests so far, which is the number of the last one. With fetchLock. */
-  private long requests;
 
   private final List<Runnable> callbacks = new ArrayList<>();
   private volatile boolean closed;
@@ -63,14 +43,12 @@ public final class PeerLink implements AutoCloseable {
   private PeerLink(
       final String peerName,
       final LinkSocket socket,
-      final FrameChannel channel,
       final byte[] greeting,
-      final Proofs.Seals seals) {
+      final PeerRequests requests) {
     this.peerName = peerName;
     this.socket = socket;
-    this.channel = channel;
     this.greeting = greeting;
-    this.seals = seals;
+    this.requests = requests;
     this.peerPid = (int) Sockets.peer(socket.fd());
   }
 
@@ -213,7 +191,7 @@ public final class PeerLink implements AutoCloseable {
       ProcessIdentity.warnOfUnknown();
     }
     final Proofs.Seals seals = proofs.seals(hello, challenge.payload(), greeting);
-    return new PeerLink(peerName, socket, channel, greeting, seals);
+    return new PeerLink(peerName, socket, greeting, new PeerRequests(peerName, channel, seals));
   }
 
   /** What the peer's directory answered to this connection. A fresh array. */
@@ -248,7 +226,8 @@ public final class PeerLink implements AutoCloseable {
 
   /**
    * Asks for a segment. The caller owns the handle. A peer that says nothing may only have paused,
-   * so the link stays, and while an answer is still due nobody waits for another.
+   * so the link stays. While an answer is still due, the next request waits for it first, but not
+   * if somebody has waited for it as long already: it then fails at once.
    *
    * @param limit longest time
    * @return absent when the peer has no such segment any more
@@ -257,14 +236,14 @@ public final class PeerLink implements AutoCloseable {
    *     AUTHENTICATION) if the link has ended
    */
   public @Nullable SegmentHandle fetch(final long segmentId, final Duration limit) {
-    final Loan answer = ask(new Request(Frame.Type.FETCH, segmentId), limit);
+    final Loan answer = ask(new PeerRequests.Request(Frame.Type.FETCH, segmentId), limit);
     return answer == null ? null : answer.handle();
   }
 
   /**
    * Asks for a segment to write to, which the peer counts as its own until it is {@link #giveBack
    * given back} or the link ends. A loan that comes after the limit is given back by the next
-   * request.
+   * request, or by {@link #settle}.
    *
    * @param bytes the size that the segment is to have
    * @param limit longest time
@@ -272,38 +251,71 @@ public final class PeerLink implements AutoCloseable {
    * @throws ExchangeException as {@link #fetch}
    */
   public @Nullable Loan borrow(final long bytes, final Duration limit) {
-    return ask(new Request(Frame.Type.BORROW, bytes), limit);
+    return ask(new PeerRequests.Request(Frame.Type.BORROW, bytes), limit);
   }
 
   /**
-   * Gives a borrowed segment back, which nobody here uses any more.
+   * Gives a borrowed segment back, which nobody here uses any more. The peer may hear of it only
+   * later, if it is silent or the link is in use: by the next request, or by {@link #settle}. The
+   * end of the link returns it, too.
    *
-   * @throws ExchangeException as {@link #fetch}; if the link goes on, the peer knows of it even so
+   * @param limit longest time, if the peer does not answer
    */
   public void giveBack(final long segmentId, final Duration limit) {
-    ask(new Request(Frame.Type.RETURN, segmentId), limit);
+    requests.owe(segmentId);
+    settle(limit);
   }
 
-  private @Nullable Loan ask(final Request request, final Duration limit) {
+  /**
+   * Takes an answer that came late off the link, and tells the peer of what was given back and has
+   * not been told yet. Waits only for answers to that. Does nothing while others use the link, or
+   * if it has ended, which returns all. To be called now and then while a link is open: nothing
+   * else gives late loans back if there are no more requests.
+   *
+   * @param limit longest time, if the peer does not answer
+   */
+  public void settle(final Duration limit) {
+    if (fetchLock.tryLock()) {
+      try {
+        holding(() -> requests.settle(limit, Deadline.in(limit)));
+      } catch (final ExchangeException e) {
+        LOG.debug("{} has ended, and with it what was lent", this, e);
+      } finally {
+        fetchLock.unlock();
+      }
+    }
+  }
+
+  /** Whether the peer did not answer within the limit, and has not since, as far as is known. */
+  public boolean isSilent() {
+    return requests.isSilent();
+  }
+
+  private @Nullable Loan ask(final PeerRequests.Request request, final Duration limit) {
     final Deadline deadline = Deadline.in(limit);
     lockFetch(deadline);
     try {
-      if (!socket.hold()) {
-        throw new ExchangeException(Reason.CLOSED, "the link to peer " + peerName + " is closed");
-      }
-      boolean done = false;
-      try {
-        final Answer answer = exchange(request, deadline);
-        done = true;
-        return answer.segmentOrThrow();
-      } finally {
-        if (!done) {
-          close(); // An answer that comes late would be taken for that to the next question.
-        }
-        socket.release();
-      }
+      return holding(() -> requests.ask(request, limit, deadline)).segmentOrThrow();
     } finally {
       fetchLock.unlock();
+    }
+  }
+
+  /** Does what uses the socket, and closes the link if that fails. With fetchLock. */
+  private <T> T holding(final Supplier<T> use) {
+    if (!socket.hold()) {
+      throw new ExchangeException(Reason.CLOSED, "the link to peer " + peerName + " is closed");
+    }
+    boolean done = false;
+    try {
+      final T result = use.get();
+      done = true;
+      return result;
+    } finally {
+      if (!done) {
+        close(); // An answer that comes late would be taken for that to the next question.
+      }
+      socket.release();
     }
   }
 
@@ -328,191 +340,6 @@ public final class PeerLink implements AutoCloseable {
    * @param handle owned by who received it
    */
   public record Loan(long segmentId, SegmentHandle handle) {}
-
-  /**
-   * A request that a peer answers.
-   *
-   * @param subject the id of a segment, or the size of one
-   */
-  private record Request(Frame.Type type, long subject) {
-
-    /** The id that an answer without a segment names. */
-    long refusedId() {
-      return type == Frame.Type.BORROW ? NOT_LENT : subject;
-    }
-
-    /** Whether a segment fits. */
-    boolean fits(final Frame.SegmentInfo segment) {
-      return switch (type) {
-        case FETCH -> segment.id() == subject;
-        case BORROW -> segment.id() != NOT_LENT && segment.bytes() == subject;
-        default -> false;
-      };
-    }
-
-    Frame frame() {
-      return Frame.ofId(type, subject);
-    }
-
-    @Override
-    public String toString() {
-      return switch (type) {
-        case BORROW -> "a loan of " + subject + " bytes";
-        case RETURN -> "the return of segment " + subject;
-        default -> "segment " + subject;
-      };
-    }
-  }
-
-  /**
-   * An answer that the protocol allows.
-   *
-   * @param segment absent if it is gone, or was not handed over
-   * @param why it was not handed over, if that is the case
-   */
-  private record Answer(@Nullable Loan segment, @Nullable Message why) {
-    @Nullable Loan segmentOrThrow() {
-      if (why != null) {
-        throw new ExchangeException(Reason.UNAVAILABLE, why);
-      }
-      return segment;
-    }
-  }
-
-  private Answer exchange(final Request request, final Deadline deadline) {
-    if (unanswered != null && !receivesLate()) {
-      return new Answer(null, Message.of(silence()));
-    }
-    if (orphan != NOT_LENT) {
-      final Request back = new Request(Frame.Type.RETURN, orphan);
-      orphan = NOT_LENT;
-      final Answer returned = send(back, deadline);
-      if (returned.why() != null) {
-        return returned;
-      }
-    }
-    return send(request, deadline);
-  }
-
-  private Answer send(final Request request, final Deadline deadline) {
-    requests++;
-    channel.send(seals.seal(request.frame(), requests), deadline);
-    unanswered = request;
-    final Frame answer = receiveOrNull(deadline);
-    if (answer == null) {
-      return new Answer(null, Message.of(silence()));
-    }
-    unanswered = null;
-    return answer(request, answer);
-  }
-
-  /** The next frame; absent if the peer says nothing until the deadline. */
-  private @Nullable Frame receiveOrNull(final Deadline deadline) {
-    try {
-      return channel.receive(deadline);
-    } catch (final ExchangeException e) {
-      if (e.reason() == Reason.TIMEOUT) {
-        return null;
-      }
-      throw e;
-    }
-  }
-
-  /** Takes the answer that nobody waits for any more, if it has come. Does not wait. */
-  private boolean receivesLate() {
-    final Request late = Objects.requireNonNull(unanswered, "no request is unanswered");
-    final Frame frame = receiveOrNull(Deadline.in(Duration.ZERO));
-    if (frame == null) {
-      return false;
-    }
-    unanswered = null;
-    final Loan unwanted = answer(late, frame).segment();
-    if (unwanted != null) {
-      unwanted.handle().close();
-      if (late.type() == Frame.Type.BORROW) {
-        orphan = unwanted.segmentId();
-      }
-    }
-    return true;
-  }
-
-  private String silence() {
-    return "executor " + peerName + " has not answered the request for " + unanswered;
-  }
-
-  private Answer answer(final Request request, final Frame sealed) {
-    int fd = channel.takeDescriptor();
-    try {
-      if (!ANSWERS.contains(sealed.type())) {
-        throw unfit(request, sealed);
-      }
-      final Frame answer = seals.open(sealed, requests);
-      if (answer.type() == Frame.Type.GONE && answer.asId() == request.refusedId() && fd < 0) {
-        return new Answer(null, null);
-      }
-      if (answer.type() == Frame.Type.WITHHELD && answer.asId() == request.refusedId() && fd < 0) {
-        return new Answer(
-            null,
-            Message.of("a peer could not export a segment")
-                .at(place(request))
-                .remedy("see the log of that executor"));
-      }
-      if (answer.type() == Frame.Type.SEGMENT) {
-        final Frame.SegmentInfo segment = answer.asSegment();
-        final boolean byFd = segment.kind() == SegmentHandle.Kind.POSIX_FD;
-        if (request.fits(segment) && byFd && fd >= 0) {
-          checkSent(segment, Descriptor.status(fd));
-          final SegmentHandle handle = new FdHandle(fd, segment.bytes());
-          fd = -1;
-          return new Answer(new Loan(segment.id(), handle), null);
-        }
-        if (request.fits(segment) && byFd && fd == Sockets.LOST_DESCRIPTOR) {
-          if (request.type() == Frame.Type.BORROW) {
-            orphan = segment.id();
-          }
-          return new Answer(
-              null,
-              Message.of("the descriptor of a segment was lost")
-                  .at(place(request))
-                  .because("this process has reached its limit of open files")
-                  .remedy("raise 'ulimit -n'"));
-        }
-        if (request.fits(segment) && request.type() == Frame.Type.FETCH && !byFd && fd < 0) {
-          final SegmentHandle handle =
-              new OpaqueHandle(segment.kind(), segment.bytes(), segment.opaque());
-          return new Answer(new Loan(segment.id(), handle), null);
-        }
-      }
-      throw unfit(request, answer);
-    } finally {
-      if (fd >= 0) {
-        Descriptor.close(fd);
-      }
-    }
-  }
-
-  private String place(final Request request) {
-    return request + " of executor " + peerName;
-  }
-
-  private ExchangeException unfit(final Request request, final Frame answer) {
-    return new ExchangeException(
-        Reason.PROTOCOL,
-        "peer " + peerName + " answered " + request.type() + " by " + answer.type());
-  }
-
-  /** The owner says, under its seal, which file it sent. */
-  private void checkSent(final Frame.SegmentInfo segment, final FileStatus received) {
-    if (received.device() != segment.device() || received.inode() != segment.inode()) {
-      throw new ExchangeException(
-          Reason.AUTHENTICATION,
-          "the descriptor of segment "
-              + segment.id()
-              + " is not the one that peer "
-              + peerName
-              + " sent");
-    }
-  }
 
   LinkSocket socket() {
     return socket;

@@ -12,6 +12,7 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.function.LongConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -206,7 +207,11 @@ final class ServerSession {
     switch (request.type()) {
       case BORROW:
         final long bytes = request.asSize();
-        return handOver(seals, PeerLink.NOT_LENT, () -> directory.lend(asking, bytes));
+        return handOver(
+            seals,
+            PeerRequests.NOT_LENT,
+            () -> directory.lend(asking, bytes),
+            lent -> directory.returned(asking, lent));
       case RETURN:
         directory.returned(asking, request.asId());
         return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
@@ -218,7 +223,8 @@ final class ServerSession {
             () -> {
               final SegmentHandle handle = directory.export(segmentId);
               return handle == null ? null : new Loan(segmentId, handle);
-            });
+            },
+            exported -> {});
     }
   }
 
@@ -227,20 +233,28 @@ final class ServerSession {
    * end of the connection would end every lease of the peer.
    *
    * @param refusedId named by the answer if there is no segment
+   * @param undo takes the id of a segment that cannot be sent
    */
   private Reply handOver(
-      final Proofs.Seals seals, final long refusedId, final Supplier<@Nullable Loan> exporter) {
-    SegmentHandle handle = null;
+      final Proofs.Seals seals,
+      final long refusedId,
+      final Supplier<@Nullable Loan> exporter,
+      final LongConsumer undo) {
+    Loan exported = null;
     try {
-      final Loan exported = exporter.get();
+      exported = exporter.get();
       if (exported == null) {
         return sealed(seals, Frame.ofId(Frame.Type.GONE, refusedId), null);
       }
-      handle = exported.handle();
+      final SegmentHandle handle = exported.handle();
       return sealed(seals, Frame.segment(exported.segmentId(), handle), handle);
     } catch (final RuntimeException e) {
-      if (handle != null) {
-        handle.close();
+      if (exported != null) {
+        try {
+          undo.accept(exported.segmentId());
+        } finally {
+          exported.handle().close();
+        }
       }
       if (!hasWithheld) {
         hasWithheld = true;

@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -250,14 +251,17 @@ final class PeerLinkTest {
               assertThat(raw.receive()).isNull();
             });
     try (PeerLink link = connect(socket, LIMIT)) {
+      assertThat(link.isSilent()).isFalse();
       assertUnavailable(() -> link.fetch(1, SHORT));
-      assertUnavailable(() -> link.fetch(2, LIMIT));
-      assertUnavailable(() -> link.fetch(3, LIMIT));
+      assertUnavailable(() -> link.fetch(2, SHORT));
+      assertUnavailable(() -> link.fetch(3, SHORT));
       assertThat(link.alive()).isTrue();
+      assertThat(link.isSilent()).isTrue();
       resumed.complete(null);
       answered.join();
       assertThat(link.fetch(4, LIMIT)).isNull();
       assertThat(link.alive()).isTrue();
+      assertThat(link.isSilent()).isFalse();
     }
     server.join();
   }
@@ -277,15 +281,70 @@ final class PeerLinkTest {
               answered.complete(null);
               assertThat(raw.receive(Frame.Type.RETURN).asId()).isEqualTo(77);
               raw.send(Frame.ofId(Frame.Type.GONE, 77));
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      assertUnavailable(() -> link.borrow(4096, SHORT));
+      link.settle(LIMIT);
+      resumed.complete(null);
+      answered.join();
+      link.settle(LIMIT);
+      assertThat(link.isSilent()).isFalse();
+    }
+    server.join();
+  }
+
+  /** Readers wait longer than loans do. */
+  @Test
+  void aFetchWaitsForTheAnswerToALoanThatNobodyWaitsForAnyMore() {
+    final CompletableFuture<Void> resumed = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              raw.receive(Frame.Type.BORROW);
+              resumed.join();
+              raw.send(Frame.ofId(Frame.Type.GONE, 0));
               assertThat(raw.receive(Frame.Type.FETCH).asId()).isEqualTo(4);
               raw.send(Frame.ofId(Frame.Type.GONE, 4));
               assertThat(raw.receive()).isNull();
             });
     try (PeerLink link = connect(socket, LIMIT)) {
       assertUnavailable(() -> link.borrow(4096, SHORT));
-      resumed.complete(null);
-      answered.join();
+      resumed.completeOnTimeout(null, SHORT.toMillis(), TimeUnit.MILLISECONDS);
       assertThat(link.fetch(4, LIMIT)).isNull();
+    }
+    server.join();
+  }
+
+  @Test
+  void whatIsGivenBackWhileThePeerIsSilentOrTheLinkInUseIsNotForgotten() {
+    final CompletableFuture<Void> asked = new CompletableFuture<>();
+    final CompletableFuture<Void> resumed = new CompletableFuture<>();
+    final CompletableFuture<Void> server =
+        serve(
+            raw -> {
+              raw.welcome(SegmentTable.SECRET);
+              raw.receive(Frame.Type.FETCH);
+              asked.complete(null);
+              resumed.join();
+              raw.send(Frame.ofId(Frame.Type.GONE, 1));
+              for (long loan = 77; loan < 80; loan++) {
+                assertThat(raw.receive(Frame.Type.RETURN).asId()).isEqualTo(loan);
+                raw.send(Frame.ofId(Frame.Type.GONE, loan));
+              }
+              assertThat(raw.receive()).isNull();
+            });
+    try (PeerLink link = connect(socket, LIMIT)) {
+      final CompletableFuture<Void> reader =
+          CompletableFuture.runAsync(() -> assertUnavailable(() -> link.fetch(1, SHORT)));
+      asked.join();
+      link.giveBack(77, SHORT);
+      reader.join();
+      link.giveBack(78, SHORT);
+      resumed.complete(null);
+      link.giveBack(79, LIMIT);
+      link.settle(LIMIT);
     }
     server.join();
   }

@@ -248,6 +248,19 @@ final class SegmentServerTest extends SegmentServerFixture {
     }
   }
 
+  /** The peer does not know of it, so nobody else would end it. */
+  @Test
+  void aLoanThatCannotBeSentIsNoLongerLent() {
+    final AtomicInteger closed = new AtomicInteger();
+    table.lend(4096, () -> new BadHandle(closed));
+    try (PeerLink link = link()) {
+      assertReason(Reason.UNAVAILABLE, () -> link.borrow(4096, LIMIT));
+      assertThat(closed).hasValue(1);
+      assertThat(table.asked).containsExactly(4096L);
+      assertThat(table.out).isEmpty();
+    }
+  }
+
   private record BadHandle(AtomicInteger closed) implements SegmentHandle {
     @Override
     public Kind kind() {

@@ -74,6 +74,12 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     return slot == null ? -1 : name(slot, SegmentIds.lentId(++generations[slot], slot));
   }
 
+  @Override
+  public synchronized long registerBorrowed() {
+    final Integer slot = freeSlots.poll();
+    return slot == null ? -1 : name(slot, SegmentIds.borrowedId(++generations[slot], slot));
+  }
+
   private long name(final int slot, final long id) {
     buffer.putLongVolatile(tableOffset(slot), id);
     return id;

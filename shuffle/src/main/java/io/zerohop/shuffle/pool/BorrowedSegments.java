@@ -14,7 +14,7 @@ public final class BorrowedSegments {
   /** Borrows ahead while less is free; parts of the pool's limit. */
   private static final int AHEAD = 4;
 
-  /** Pause after nobody lent anything. */
+  /** Pause after nothing was borrowed although it is wanted. */
   private static final Duration PAUSE = Duration.ofMillis(50);
 
   private final LentSegments lent;
@@ -108,13 +108,17 @@ public final class BorrowedSegments {
       if (!asked) {
         return 0;
       }
-      if ((refused > 0 || isNearlyFull()) && own.isOpen() && !lent.canRecall()) {
+      final boolean wantsMore = refused > 0 || isNearlyFull();
+      if (wantsMore && own.isOpen() && !lent.canRecall()) {
         return Math.max(segmentBytes, refused);
       }
       if (lent.isWanted(own.free())) {
         lent.recallFor(segmentBytes); // Own memory is nearer than another's.
       }
       asked = false;
+      if (wantsMore) {
+        nobodyLends();
+      }
       return 0;
     }
   }

@@ -15,6 +15,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -42,6 +43,12 @@ public final class LentSegments {
    * the pause after the device had no memory.
    */
   private static final Duration TURN = Duration.ofSeconds(1);
+
+  /** How long a recalled segment is taken to be on its way: its borrower may ignore that. */
+  private static final Duration COMING = Duration.ofSeconds(1);
+
+  /** Of the slots in the segment table, which blocks and catalogs need as well. */
+  private static final int MAX_LOANS = SegmentIds.MAX_SLOTS / 4;
 
   private final Device device;
   private final SegmentRegistry registry;
@@ -140,7 +147,7 @@ public final class LentSegments {
       return null;
     }
     synchronized (lock) {
-      if (wanted > spare() || !count(borrower, wanted)) {
+      if (byId.size() >= MAX_LOANS || wanted > spare() || !count(borrower, wanted)) {
         return null;
       }
       if (!budget.reserve(wanted)) {
@@ -198,21 +205,35 @@ public final class LentSegments {
         borrower, (id, has) -> has == counted ? null : Long.valueOf(has - counted));
   }
 
-  /** Recalls one segment: who asks will ask again. */
+  /**
+   * Recalls one segment: who asks will ask again. What was recalled and is not on its way any more
+   * does not count, or a borrower that ignores recalls would stay the richest.
+   */
   @GuardedBy("lock")
   private void recallFromRichest(final long share) {
-    if (byId.values().stream().anyMatch(lent -> lent.recalled)) {
-      return;
+    final Map<Long, Long> kept = new LinkedHashMap<>();
+    for (final Lent lent : byId.values()) {
+      if (isComing(lent)) {
+        return;
+      }
+      if (!lent.recalled) {
+        kept.merge(lent.borrower, lent.segment.bytes(), Long::sum);
+      }
     }
-    byBorrower.entrySet().stream()
+    kept.entrySet().stream()
         .filter(entry -> entry.getValue() > share)
         .max(Map.Entry.comparingByValue())
         .flatMap(
             richest ->
                 byId.values().stream()
-                    .filter(lent -> lent.borrower == richest.getKey())
+                    .filter(lent -> !lent.recalled && lent.borrower == richest.getKey())
                     .findFirst())
         .ifPresent(this::recallOne);
+  }
+
+  @GuardedBy("lock")
+  private boolean isComing(final Lent lent) {
+    return lent.recalled && !clock.isOver(lent.comingUntil);
   }
 
   private long add(final long borrower, final Segment segment) {
@@ -235,16 +256,20 @@ public final class LentSegments {
       final long counted,
       final @Nullable Segment segment,
       final @Nullable SegmentHandle handle) {
-    if (handle != null) {
-      handle.close();
-    }
-    if (segment != null) {
-      segment.close();
-    }
+    // First: what is counted must be right whatever a driver says.
     synchronized (lock) {
       discount(borrower, counted);
       budget.cancel(counted);
       publish();
+    }
+    try {
+      if (handle != null) {
+        handle.close();
+      }
+    } finally {
+      if (segment != null) {
+        segment.close();
+      }
     }
   }
 
@@ -302,17 +327,17 @@ public final class LentSegments {
    * Recalls segments, the oldest first. Does not wait: borrowers move what lies there, which takes
    * them some tenths of a second.
    *
-   * @param wanted bytes; whole segments are recalled, and those that were before count
+   * @param wanted bytes; whole segments are recalled, and those that were within a second count
    */
   public void recall(final long wanted) {
     synchronized (lock) {
       long coming = 0;
       final List<Lent> more = new ArrayList<>();
       for (final Lent lent : byId.values()) {
-        if (lent.recalled) {
-          coming += lent.segment.bytes();
-        } else {
+        if (!lent.recalled) {
           more.add(lent);
+        } else if (isComing(lent)) {
+          coming += lent.segment.bytes();
         }
       }
       for (final Lent lent : more) {
@@ -328,6 +353,7 @@ public final class LentSegments {
   private void recallOne(final Lent lent) {
     synchronized (lock) {
       lent.recalled = true;
+      lent.comingUntil = clock.in(COMING);
       recalls++;
       registry.retire(lent.id);
       if (!saidRecalled) {
@@ -352,16 +378,35 @@ public final class LentSegments {
   public void takeBackAll(final long borrower) {
     synchronized (lock) {
       waiting.remove(borrower);
-      List.copyOf(byId.values()).stream()
-          .filter(lent -> lent.borrower == borrower)
-          .forEach(this::end);
+      endAll(lent -> lent.borrower == borrower);
     }
   }
 
   /** Closes all segments. */
   void close() {
     synchronized (lock) {
-      List.copyOf(byId.values()).forEach(this::end);
+      endAll(lent -> true);
+    }
+  }
+
+  /** Ends them all, also if a driver fails to free one. */
+  @GuardedBy("lock")
+  private void endAll(final Predicate<Lent> which) {
+    RuntimeException failure = null;
+    for (final Lent lent : List.copyOf(byId.values())) {
+      try {
+        if (which.test(lent)) {
+          end(lent);
+        }
+      } catch (final RuntimeException e) {
+        if (failure != null) {
+          e.addSuppressed(failure);
+        }
+        failure = e;
+      }
+    }
+    if (failure != null) {
+      throw failure;
     }
   }
 
@@ -384,6 +429,7 @@ public final class LentSegments {
     private final long borrower;
     private final Segment segment;
     private boolean recalled;
+    private long comingUntil;
 
     Lent(final long id, final long borrower, final Segment segment) {
       this.id = id;

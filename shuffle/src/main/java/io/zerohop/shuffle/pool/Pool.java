@@ -2,7 +2,6 @@ package io.zerohop.shuffle.pool;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
-import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -13,7 +12,6 @@ import io.zerohop.shuffle.pool.PoolSegment.FreeMap;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -158,12 +156,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             ZerohopException.Category.RETRY, "the pool is closed: this executor is shutting down");
       }
       if (frozen) {
-        throw new PoolFullException(
-            Message.of("the pool is frozen, since this executor can no longer share memory")
-                .at(name() + " pool")
-                .remedy("see its log, and restart it"),
-            wanted,
-            null);
+        throw PoolFullException.frozen(tier, wanted);
       }
       final boolean isPaused = isPaused();
       PoolSegment segment = isPaused ? null : bestFit(wanted, false);
@@ -174,14 +167,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         segment = bestFit(wanted, true);
       }
       if (segment == null && isPaused) {
-        throw new PoolFullException(
-            Message.of(
-                    "the pool pauses for some seconds, since other users ran out of this memory and"
-                        + " took part of the pool")
-                .at(name() + " pool")
-                .remedy("lower " + tier.sizeKey() + ", or leave more memory free beside it"),
-            wanted,
-            null);
+        throw PoolFullException.paused(tier, wanted);
       }
       return segment == null ? null : take(segment, wanted);
     }
@@ -222,7 +208,9 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
     final long room = (limit - reserved) / granularity * granularity;
     if (room < least) {
-      lent.recallFor(least - room);
+      if (least <= limit) {
+        lent.recallFor(least - room);
+      }
       return null;
     }
     final long bytes = dedicated ? least : Math.max(least, Math.min(segmentBytes, room));
@@ -265,7 +253,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
    */
   public boolean adopt(final Segment segment, final Loan loan) {
     synchronized (lock) {
-      final long id = closed || frozen ? -1 : registry.register(tier);
+      final long id = closed || frozen ? -1 : registry.registerBorrowed();
       if (id < 0) {
         segment.close();
         return false;
@@ -352,9 +340,12 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  private boolean isPaused() {
-    paused = paused && !clock.isOver(pausedUntil);
-    return paused;
+  /** Returns whether it pauses, see {@link #pause}. */
+  public boolean isPaused() {
+    synchronized (lock) {
+      paused = paused && !clock.isOver(pausedUntil);
+      return paused;
+    }
   }
 
   private void closeEmpty(final long wanted) {
@@ -500,21 +491,10 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  private String name() {
-    return tier.name().toLowerCase(Locale.ROOT);
-  }
-
   private PoolFullException full(final long bytes, final @Nullable DeviceMemoryException cause) {
-    final String state;
     synchronized (lock) {
-      state = used + " of " + limit + " bytes are used, " + reserved + " are reserved";
+      final String state = used + " of " + limit + " bytes are used, " + reserved + " are reserved";
+      return PoolFullException.full(tier, bytes, state, cause);
     }
-    return new PoolFullException(
-        Message.of("no room for " + bytes + " bytes")
-            .at(name() + " pool")
-            .because(state + (cause == null ? "" : ", and the device is out of memory"))
-            .remedy(tier.remedy()),
-        bytes,
-        cause);
   }
 }

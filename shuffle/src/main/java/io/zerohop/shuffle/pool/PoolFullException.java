@@ -1,7 +1,9 @@
 package io.zerohop.shuffle.pool;
 
+import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -21,6 +23,52 @@ public final class PoolFullException extends ZerohopException {
       final Message message, final long requestedBytes, final @Nullable Throwable cause) {
     super(Category.FALLBACK, message, cause);
     this.requestedBytes = requestedBytes;
+  }
+
+  /** Of a pool that takes nothing any more. */
+  static PoolFullException frozen(final Tier tier, final long bytes) {
+    return new PoolFullException(
+        Message.of("the pool is frozen, since this executor can no longer share memory")
+            .at(name(tier))
+            .remedy("see its log, and restart it"),
+        bytes,
+        null);
+  }
+
+  /** Of a pool that gave memory away just now. */
+  static PoolFullException paused(final Tier tier, final long bytes) {
+    return new PoolFullException(
+        Message.of(
+                "the pool pauses for some seconds, since other users ran out of this memory and"
+                    + " took part of the pool")
+            .at(name(tier))
+            .remedy("lower " + tier.sizeKey() + ", or leave more memory free beside it"),
+        bytes,
+        null);
+  }
+
+  /**
+   * Of a pool, or its device, that has no room.
+   *
+   * @param state how much the pool holds
+   * @param cause what the device said, if it was out of memory
+   */
+  static PoolFullException full(
+      final Tier tier,
+      final long bytes,
+      final String state,
+      final @Nullable DeviceMemoryException cause) {
+    return new PoolFullException(
+        Message.of("no room for " + bytes + " bytes")
+            .at(name(tier))
+            .because(state + (cause == null ? "" : ", and the device is out of memory"))
+            .remedy(tier.remedy()),
+        bytes,
+        cause);
+  }
+
+  private static String name(final Tier tier) {
+    return tier.name().toLowerCase(Locale.ROOT) + " pool";
   }
 
   /** The size that was refused, in bytes. */

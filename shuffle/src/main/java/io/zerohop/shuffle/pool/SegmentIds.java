@@ -19,6 +19,9 @@ public final class SegmentIds {
   /** In place of a tier: a segment that is lent, and read by the id that its borrower gives it. */
   private static final int LENT = (1 << TIER_BITS) - 1;
 
+  /** In place of a tier: GPU memory of another executor, by its borrower's id. */
+  private static final int BORROWED = LENT - 1;
+
   /** Slots of every segment table. */
   public static final int MAX_SLOTS = 1 << SLOT_BITS;
 
@@ -33,6 +36,11 @@ public final class SegmentIds {
     return (generation << TIER_BITS | LENT) << SLOT_BITS | slot;
   }
 
+  /** Names a segment that a peer lends to this executor. */
+  public static long borrowedId(final long generation, final int slot) {
+    return (generation << TIER_BITS | BORROWED) << SLOT_BITS | slot;
+  }
+
   public static int slot(final long id) {
     return (int) (id & (MAX_SLOTS - 1));
   }
@@ -40,7 +48,12 @@ public final class SegmentIds {
   /** Returns the tier; absent if the id is of a lent segment, damaged, or of a later version. */
   public static @Nullable Tier tier(final long id) {
     final int tier = tierBits(id);
-    return tier < TIERS.length ? TIERS[tier] : null;
+    return tier == BORROWED ? Tier.DEVICE : tier < TIERS.length ? TIERS[tier] : null;
+  }
+
+  /** Returns whether the id names a segment that its owner has borrowed. */
+  public static boolean isBorrowed(final long id) {
+    return tierBits(id) == BORROWED;
   }
 
   /** Returns whether the id names a segment that is lent. */

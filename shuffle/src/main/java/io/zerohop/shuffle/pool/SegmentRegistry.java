@@ -19,6 +19,13 @@ public interface SegmentRegistry {
    */
   long registerLent();
 
+  /**
+   * Gives a segment that a peer lends its id here.
+   *
+   * @return as {@link #register}
+   */
+  long registerBorrowed();
+
   /** Tells peers how many bytes they may borrow now. */
   void lendable(long bytes);
 

@@ -144,12 +144,11 @@ final class PoolShrinker {
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
   long shrinkableBytes(final EvictionScope scope) {
     final PoolStats stats = pool.stats();
-    if (mover == null) {
-      return stats.emptyBytes();
+    if (mover != null && scope == EvictionScope.ALL) {
+      return stats.reservedBytes();
     }
-    return scope == EvictionScope.ALL
-        ? stats.reservedBytes()
-        : stats.emptyBytes() + stats.loans().lentBytes() + mover.coldBytes();
+    final long cold = mover == null ? 0 : mover.coldBytes();
+    return stats.emptyBytes() + stats.loans().lentBytes() + cold;
   }
 
   /** Gives back what is empty; returns how much has been since the pool had given so much. */

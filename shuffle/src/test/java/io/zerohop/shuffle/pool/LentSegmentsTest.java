@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.pool;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.DeviceMemoryException;
@@ -15,11 +16,14 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -173,6 +177,147 @@ class LentSegmentsTest {
     regions.forEach(Region::release);
   }
 
+  /** It may be stopped. */
+  @Test
+  void whoIgnoresARecallKeepsNobodyElseFromBeingAsked() {
+    final List<Long> ids = new ArrayList<>();
+    for (int i = 0; i < 4; i++) {
+      ids.add(lend(ONE, SEGMENT));
+    }
+    for (int i = 0; i < 4; i++) {
+      ids.add(lend(OTHER, SEGMENT));
+    }
+    for (int asked = 4; asked <= 8; asked += 4) {
+      pool.lent().recall(4 * SEGMENT);
+      pool.lent().recall(4 * SEGMENT);
+      assertThat(ids)
+          .filteredOn(id -> !view.inUse(id))
+          .containsExactlyElementsOf(ids.subList(0, asked));
+      clock.advance(Duration.ofSeconds(1));
+    }
+    pool.lent().recall(LIMIT);
+    assertThat(pool.stats().loans().recalledSegments()).isEqualTo(8);
+  }
+
+  @Test
+  void aShareIsRecalledOfTheRichestWhoDoesNotIgnoreIt() {
+    final List<Long> first = lendAll(ONE);
+    for (int asked = 1; asked < 5; asked++) {
+      assertThat(lend(OTHER, SEGMENT)).isZero();
+      assertThat(lend(OTHER, SEGMENT)).isZero();
+      assertThat(first).filteredOn(id -> !view.inUse(id)).hasSize(asked);
+      clock.advance(Duration.ofSeconds(1));
+    }
+    assertThat(lend(OTHER, SEGMENT)).isZero();
+    assertThat(first).filteredOn(view::inUse).as("its share").hasSize(4);
+  }
+
+  /** Lends all it can, and has little left itself. */
+  private List<Region> lendAndFill() {
+    lendAll(ONE);
+    final List<Region> regions = new ArrayList<>();
+    for (int i = 0; i < 5; i++) {
+      regions.add(pool.allocate(SEGMENT));
+    }
+    return regions;
+  }
+
+  @Test
+  void aLenderBorrowsNothingWhileItCanRecallAndIsNotAskedAllTheTime() {
+    final int[] asked = new int[1];
+    pool.borrowed().onNearlyFull(() -> asked[0]++);
+    final List<Region> regions = lendAndFill();
+    assertThat(asked[0]).isEqualTo(1);
+    assertThat(pool.borrowed().wanted()).isZero();
+    for (int i = 0; i < 10; i++) {
+      regions.add(pool.allocate(1));
+    }
+    assertThat(asked[0]).as("it pauses").isEqualTo(1);
+    clock.advance(Duration.ofMillis(50));
+    regions.add(pool.allocate(1));
+    assertThat(asked[0]).isEqualTo(2);
+    assertThat(pool.stats().loans().recalledSegments()).isZero();
+    pool.lent().recall(LIMIT);
+    assertThat(pool.borrowed().wanted()).as("all is on its way").isEqualTo(SEGMENT);
+    regions.forEach(Region::release);
+  }
+
+  @Test
+  void nothingIsRecalledForARegionThatNeverFits() {
+    lendAll(ONE);
+    assertThatThrownBy(() -> pool.allocate(LIMIT + 1)).isInstanceOf(PoolFullException.class);
+    assertThat(pool.stats().loans().recalledSegments()).isZero();
+  }
+
+  @Test
+  void smallLoansLeaveTheTableToOthers() {
+    int loans = 0;
+    while (lend(ONE, device.granularity()) != 0) {
+      loans++;
+    }
+    assertThat(loans).isEqualTo(SegmentIds.MAX_SLOTS / 4);
+    assertThat(pool.lent().bytes()).isLessThan(LIMIT / 2);
+  }
+
+  @Test
+  void countsStayRightIfADriverDoesNotFree() {
+    final Device broken = proxy(Device.class, device, Map.of("allocate", this::brokenSegment));
+    try (Pool other =
+        new Pool(
+            broken,
+            Tier.DEVICE,
+            PeerAccess.READ,
+            root,
+            Config.defaults().with("device.pool.size", LIMIT),
+            clock)) {
+      exports = false;
+      assertThatThrownBy(() -> other.lent().lend(ONE, SEGMENT)).hasMessage("not freed");
+      assertThat(other.lent().bytes()).isZero();
+      assertThat(other.stats().reservedBytes()).isZero();
+      exports = true;
+      for (int i = 0; i < 3; i++) {
+        other.lent().lend(ONE, SEGMENT).handle().close();
+      }
+      assertThatThrownBy(() -> other.lent().takeBackAll(ONE)).hasMessage("not freed");
+      assertThat(other.lent().bytes()).isZero();
+      assertThat(other.stats().reservedBytes()).isZero();
+    }
+  }
+
+  private boolean exports;
+
+  /** Says that it was not freed, although it was. */
+  private Object brokenSegment(final Object[] arguments) {
+    final Segment segment = device.allocate((Long) arguments[0], (PeerAccess) arguments[1]);
+    return proxy(
+        Segment.class,
+        segment,
+        Map.of(
+            "export",
+            none -> {
+              if (exports) {
+                return segment.export();
+              }
+              throw new IllegalStateException("not exported");
+            },
+            "close",
+            none -> {
+              segment.close();
+              throw new IllegalStateException("not freed");
+            }));
+  }
+
+  /** An object of which some methods do something else. */
+  private static <T> T proxy(
+      final Class<T> type, final T real, final Map<String, Function<Object[], Object>> others) {
+    final InvocationHandler handler =
+        (proxy, method, arguments) -> {
+          final Function<Object[], Object> other = others.get(method.getName());
+          return other == null ? method.invoke(real, arguments) : other.apply(arguments);
+        };
+    return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, handler));
+  }
+
   @Test
   void countsStayRightWhateverTheOrder() {
     final Random random = new Random(5);
@@ -230,17 +375,15 @@ class LentSegmentsTest {
   void aDeviceThatIsFullIsNotAskedAgainForAMoment() {
     final int[] calls = new int[1];
     final Device full =
-        (Device)
-            Proxy.newProxyInstance(
-                Device.class.getClassLoader(),
-                new Class<?>[] {Device.class},
-                (proxy, method, arguments) -> {
-                  if (method.getName().equals("allocate")) {
-                    calls[0]++;
-                    throw new DeviceMemoryException(Message.of("it is full"), SEGMENT, null);
-                  }
-                  return method.invoke(device, arguments);
-                });
+        proxy(
+            Device.class,
+            device,
+            Map.of(
+                "allocate",
+                arguments -> {
+                  calls[0]++;
+                  throw new DeviceMemoryException(Message.of("it is full"), SEGMENT, null);
+                }));
     try (Pool other =
         new Pool(
             full,

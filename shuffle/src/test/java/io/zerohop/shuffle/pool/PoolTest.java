@@ -294,6 +294,13 @@ class PoolTest {
     }
 
     @Override
+    public long registerBorrowed() {
+      final long id = SegmentIds.borrowedId(++generation, slot());
+      inUse.add(id);
+      return id;
+    }
+
+    @Override
     public void lendable(final long bytes) {
       lendable = bytes;
     }

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
@@ -36,12 +37,15 @@ public final class DeviceOnlyGpu implements Device {
   /** Streams that were given copies and have not been waited for. */
   private final Set<FarStream> busy = ConcurrentHashMap.newKeySet();
 
+  private final AtomicInteger maps = new AtomicInteger();
   private final AtomicInteger pins = new AtomicInteger();
   private final AtomicInteger flushes = new AtomicInteger();
   private volatile AdapterWrites adapterWrites = AdapterWrites.ORDERED;
   private volatile boolean refusesPins;
   private volatile boolean refusesExports;
+  private volatile boolean holdsExports;
   private volatile boolean refusesMaps;
+  private volatile boolean refusesLoans;
   private volatile String failing = "";
   private volatile Failure failure = Failure.NONE;
   private volatile boolean interruptNext;
@@ -148,6 +152,7 @@ public final class DeviceOnlyGpu implements Device {
     if (refusesMaps) {
       throw new ZerohopException(ZerohopException.Category.FALLBACK, "it has no peer access");
     }
+    maps.incrementAndGet();
     if (handle.kind() != SegmentHandle.Kind.FABRIC) {
       return new FarSegment(near.map(handle, owner, access), this);
     }
@@ -158,7 +163,7 @@ public final class DeviceOnlyGpu implements Device {
 
   @Override
   public Segment borrow(final SegmentHandle handle, final String lender) {
-    if (refusesMaps) {
+    if (refusesMaps || refusesLoans) {
       handle.close();
       throw new ZerohopException(ZerohopException.Category.FALLBACK, "it has no peer access");
     }
@@ -225,9 +230,24 @@ public final class DeviceOnlyGpu implements Device {
     refusesExports = refuse;
   }
 
+  /** Whether exports do not end from now on, and with them not the thread that serves peers. */
+  void holdExports(final boolean hold) {
+    holdsExports = hold;
+  }
+
   /** Whether it refuses to map others' segments from now on, as without peer access. */
   public void refuseMaps(final boolean refuse) {
     refusesMaps = refuse;
+  }
+
+  /** How many of others' segments it has mapped since the start. */
+  int maps() {
+    return maps.get();
+  }
+
+  /** Whether it refuses to map what others lend from now on. */
+  void refuseLoans(final boolean refuse) {
+    refusesLoans = refuse;
   }
 
   /** Ranges of others' memory that it reaches now. */
@@ -327,6 +347,9 @@ public final class DeviceOnlyGpu implements Device {
     public SegmentHandle export() {
       if (device.refusesExports) {
         throw new ZerohopException(ZerohopException.Category.FALLBACK, "it does not export");
+      }
+      while (device.holdsExports) {
+        LockSupport.parkNanos(1_000_000);
       }
       return segment.export();
     }

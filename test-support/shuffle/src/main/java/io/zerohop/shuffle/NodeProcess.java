@@ -36,6 +36,7 @@ import java.util.concurrent.TimeUnit;
  *  used                          bytes of the pool in use
  *  lent                          bytes of GPU memory that it lends
  *  borrowed                      bytes of GPU memory that it has borrowed
+ *  returned                      bytes of GPU memory that its pool has freed since the start
  *  exhaust                       takes all threads that this process can have
  *  release                       gives them back
  *  another                       starts one more node, and ends it
@@ -250,6 +251,8 @@ final class NodeProcess implements AutoCloseable {
           return Long.toString(node.stats().device().loans().lentBytes());
         case "borrowed":
           return Long.toString(node.stats().device().loans().borrowedBytes());
+        case "returned":
+          return Long.toString(node.stats().device().returnedBytes());
         case "used":
           return Long.toString(node.stats().poolUsedBytes());
         case "exhaust":

@@ -73,9 +73,12 @@ public final class Borrower {
     }
   }
 
+  /** Not on the own GPU while others have run out of its memory. */
   private boolean borrow(final long bytes) {
+    final boolean isOwnGpuShort = pool.isPaused();
     final List<Lender> lenders =
         peers.lenders(bytes).stream()
+            .filter(lender -> !(isOwnGpuShort && lender.isSameGpu()))
             .sorted(
                 Comparator.comparing(Lender::isSameGpu)
                     .thenComparing(Comparator.comparing(Lender::room).reversed()))
@@ -102,16 +105,20 @@ public final class Borrower {
     }
     final Held loan = new Held(lender, borrowed.id());
     held.add(loan);
-    if (!pool.adopt(borrowed.segment(), loan)) {
-      held.remove(loan);
-      lender.giveBack(loan.id);
-      return false;
+    boolean isAdopted = false;
+    try {
+      isAdopted = pool.adopt(borrowed.segment(), loan);
+    } finally {
+      if (!isAdopted) {
+        held.remove(loan);
+        lender.giveBack(loan.id);
+      }
     }
-    if (!said) {
+    if (isAdopted && !said) {
       said = true;
       LOG.info("the pool is full and goes on in GPU memory of {} (logged once)", lender);
     }
-    return true;
+    return isAdopted;
   }
 
   /** Looks for segments whose lenders want them back. Does not wait. */

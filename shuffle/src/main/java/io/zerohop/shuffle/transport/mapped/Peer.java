@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.transport.mapped;
 
-import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -46,11 +45,11 @@ final class Peer implements BlockMemory {
   private static final Logger LOG = LoggerFactory.getLogger(Peer.class);
   private static final Duration REFUSED = Duration.ofSeconds(30);
 
-  /** Readers use the same connection, and the pool goes on without the loan. */
-  private static final Duration LOAN_LIMIT = Duration.ofMillis(500);
+  /** Of what no reader waits for: they use the same connection, as do loans of other peers. */
+  private static final Duration BRIEF = Duration.ofMillis(500);
 
   /** Short, since one descriptor that becomes free is enough; long beside the time of an answer. */
-  private static final long UNAVAILABLE_NANOS = Duration.ofSeconds(1).toNanos();
+  private static final Duration UNAVAILABLE = Duration.ofSeconds(1);
 
   private final String name;
   private final PeerLink link;
@@ -67,8 +66,11 @@ final class Peer implements BlockMemory {
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
   private final AtomicInteger mappings = new AtomicInteger();
 
-  /** Segments that could not be handed over, by their ids: not asked for again for a moment. */
-  private final Map<Long, Unavailable> unavailable = new ConcurrentHashMap<>();
+  /**
+   * Segments that could not be handed over, or that this peer borrows and that cannot be mapped, by
+   * their ids: not asked for again for a moment.
+   */
+  private final Map<Long, Refusal> unavailable = new ConcurrentHashMap<>();
 
   /** Held while a segment is mapped, which may take as long as the peer lets it. */
   private final ReentrantLock mapping = new ReentrantLock();
@@ -76,10 +78,11 @@ final class Peer implements BlockMemory {
   private final List<Retired> retired = new ArrayList<>();
   private boolean unmapped;
 
-  /** Why the owner's GPU memory cannot be mapped here, as it was found out last. */
-  private volatile @Nullable ZerohopException gpuRefusal;
+  /** Why the owner's own GPU memory cannot be mapped here, as it was found out last. */
+  private volatile @Nullable Refusal gpuRefusal;
 
-  private volatile long refusedUntil;
+  /** The same of what it lends. */
+  private volatile @Nullable Refusal loanRefusal;
 
   /**
    * Takes over the link.
@@ -150,7 +153,7 @@ final class Peer implements BlockMemory {
   @Override
   public @Nullable SegmentMemory blockSegment(final long segmentId) {
     final SegmentMemory known = mapped.get(SegmentIds.slot(segmentId));
-    return known != null && known.id() == segmentId ? known : map(segmentId);
+    return known != null && known.id() == segmentId ? known : map(segmentId, limit);
   }
 
   /** The host reads catalogs itself: an id of another tier can only be damage. */
@@ -159,7 +162,7 @@ final class Peer implements BlockMemory {
   }
 
   /** Readers hold a lease, so nothing that they find is unmapped meanwhile. */
-  private @Nullable SegmentMemory map(final long segmentId) {
+  private @Nullable SegmentMemory map(final long segmentId, final Duration wait) {
     mapping.lock(); // One in front waits for its limit at most, the others then not at all.
     try {
       if (unmapped) {
@@ -170,7 +173,7 @@ final class Peer implements BlockMemory {
       if (known != null && known.id() == segmentId) {
         return known;
       }
-      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId));
+      final SegmentMemory memory = fetch(segmentId, SegmentIds.tier(segmentId), wait);
       if (memory != null) {
         if (known != null) {
           retired.add(new Retired(known, lanes.snapshot()));
@@ -190,14 +193,13 @@ final class Peer implements BlockMemory {
    */
   void mapAhead() {
     for (final long segmentId : notMapped()) {
-      if (lanes.openLeases() > 0) {
-        return; // They ask for what they need, and must not wait behind this if the peer pauses.
+      if (lanes.openLeases() > 0 || link.isSilent()) {
+        return; // Readers ask for what they need, and must not wait behind this if the peer pauses.
       }
       try {
-        map(segmentId);
+        map(segmentId, BRIEF);
       } catch (final ZerohopException e) {
         LOG.debug("segment {} of executor {} is not mapped ahead", segmentId, name, e);
-        return;
       }
     }
   }
@@ -224,44 +226,79 @@ final class Peer implements BlockMemory {
 
   /** The one segment that readers write to: it has their lanes. */
   private @Nullable SegmentMemory fetchRoot(final long segmentId) {
-    final SegmentHandle handle = handleTo(segmentId);
+    final SegmentHandle handle = handleTo(segmentId, limit);
     return handle == null
         ? null
         : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
   }
 
-  private @Nullable SegmentMemory fetch(final long segmentId, final @Nullable Tier tier) {
+  private @Nullable SegmentMemory fetch(
+      final long segmentId, final @Nullable Tier tier, final Duration wait) {
     if (tier == null) {
       return null;
     }
-    final ZerohopException refusal = gpuRefusal;
-    if (tier == Tier.DEVICE && refusal != null && !clock.isOver(refusedUntil)) {
-      throw refusal;
+    final boolean isBorrowed = devices.hasGpu() && SegmentIds.isBorrowed(segmentId);
+    final boolean isOnItsGpu = tier == Tier.DEVICE && !isBorrowed;
+    throwIfNow(isOnItsGpu ? gpuRefusal : null);
+    final SegmentHandle handle = handleTo(segmentId, wait);
+    if (handle == null) {
+      return null;
     }
-    final SegmentHandle handle = handleTo(segmentId);
-    return handle == null
-        ? null
-        : new SegmentMemory(segmentId, map(handle, tier, blockAccess(handle)));
+    // A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it.
+    final PeerAccess access = devices.hasGpu() ? handle.access() : PeerAccess.READ;
+    try {
+      final Segment segment = map(handle, tier, access);
+      if (isOnItsGpu) {
+        devices.peerGpus().mapped(this);
+      }
+      return new SegmentMemory(segmentId, segment);
+    } catch (final ZerohopException e) {
+      if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
+        refuse(segmentId, isBorrowed, e);
+      }
+      throw e;
+    }
   }
 
-  /** A GPU reaches blocks only in memory that is mapped for writing, where the owner allows it. */
-  private PeerAccess blockAccess(final SegmentHandle handle) {
-    return devices.hasGpu() ? handle.access() : PeerAccess.READ;
+  /** What holds for one segment on the owner's GPU holds for all there; not for what it borrows. */
+  private void refuse(
+      final long segmentId, final boolean isBorrowed, final ZerohopException cause) {
+    final Refusal refusal = new Refusal(clock.in(REFUSED), cause); // The GPU may have been full.
+    if (!isBorrowed) {
+      gpuRefusal = refusal;
+      if (devices.hasGpu()) {
+        devices.peerGpus().refused(this);
+      }
+    } else if (unavailable.put(segmentId, refusal) != null) {
+      return;
+    }
+    ShuffleCode.GPU_NOT_MAPPED
+        .says("a peer's GPU memory cannot be read in place; its GPU blocks are sent or staged")
+        .at((isBorrowed ? "borrowed segment " + segmentId + " of " : "") + "executor " + name)
+        .because(cause)
+        .warn(LOG);
+  }
+
+  private void throwIfNow(final @Nullable Refusal refusal) {
+    if (refusal != null && isNow(refusal)) {
+      throw refusal.cause;
+    }
+  }
+
+  private boolean isNow(final @Nullable Refusal refusal) {
+    return refusal != null && !clock.isOver(refusal.until);
   }
 
   /** A segment that is not available is one segment less, and no reason to lose the others. */
-  private @Nullable SegmentHandle handleTo(final long segmentId) {
-    final Unavailable before = unavailable.get(segmentId);
-    if (before != null && clock.since(before.since) < UNAVAILABLE_NANOS) {
-      throw before.cause;
-    }
+  private @Nullable SegmentHandle handleTo(final long segmentId, final Duration wait) {
+    throwIfNow(unavailable.get(segmentId));
     try {
-      final SegmentHandle handle = link.fetch(segmentId, limit);
-      unavailable.remove(segmentId);
-      return handle;
+      return link.fetch(segmentId, wait);
     } catch (final ExchangeException e) {
+      final boolean mayCome = link.isSilent() && wait.compareTo(limit) < 0; // Readers wait longer.
       if (e.reason() == ExchangeException.Reason.UNAVAILABLE
-          && unavailable.put(segmentId, new Unavailable(clock.nanos(), e)) == null) {
+          && !mayCome
+          && unavailable.put(segmentId, new Refusal(clock.in(UNAVAILABLE), e)) == null) {
         ShuffleCode.SEGMENT_UNAVAILABLE
             .says("a peer did not export a segment; its blocks are staged")
             .at("segment " + segmentId + " of executor " + name)
@@ -273,34 +310,8 @@ final class Peer implements BlockMemory {
   }
 
   private Segment map(final SegmentHandle handle, final Tier tier, final PeerAccess access) {
-    return map(handle, tier, access, false);
-  }
-
-  private Segment map(
-      final SegmentHandle handle, final Tier tier, final PeerAccess access, final boolean borrows) {
     try (handle) {
-      final Device device = devices.of(tier);
-      final String owner = "executor " + name;
-      final Segment segment =
-          borrows ? device.borrow(handle, owner) : device.map(handle, owner, access);
-      if (tier == Tier.DEVICE) {
-        devices.peerGpus().mapped(this);
-      }
-      return segment;
-    } catch (final ZerohopException e) {
-      if (tier == Tier.DEVICE && e.category() == Category.FALLBACK) {
-        if (devices.hasGpu()) {
-          devices.peerGpus().refused(this);
-        }
-        refusedUntil = clock.in(REFUSED); // The GPU may have been full.
-        gpuRefusal = e;
-        ShuffleCode.GPU_NOT_MAPPED
-            .says("a peer's GPU memory cannot be read in place; its GPU blocks are sent or staged")
-            .at("executor " + name)
-            .because(e)
-            .warn(LOG);
-      }
-      throw e;
+      return devices.of(tier).map(handle, "executor " + name, access);
     }
   }
 
@@ -310,7 +321,8 @@ final class Peer implements BlockMemory {
    */
   long lendable() {
     final boolean near = toGpu == Link.PEER_NVLINK || toGpu == Link.PEER_GPU;
-    if (!near || gpuRefusal != null && !clock.isOver(refusedUntil) || !mapping.tryLock()) {
+    final boolean refused = isNow(gpuRefusal) || isNow(loanRefusal);
+    if (!near || refused || link.isSilent() || !mapping.tryLock()) {
       return 0;
     }
     try {
@@ -333,15 +345,18 @@ final class Peer implements BlockMemory {
    * @throws ZerohopException if the peer does not answer, or its memory cannot be mapped
    */
   @Nullable Borrowed borrow(final long bytes) {
-    final PeerLink.Loan loan = link.borrow(bytes, LOAN_LIMIT);
+    final PeerLink.Loan loan = link.borrow(bytes, BRIEF);
     if (loan == null) {
       return null;
     }
     boolean done = false;
-    try {
-      final Segment segment = map(loan.handle(), Tier.DEVICE, PeerAccess.WRITE, true);
+    try (SegmentHandle handle = loan.handle()) {
+      final Segment segment = devices.of(Tier.DEVICE).borrow(handle, "executor " + name);
       done = true;
       return new Borrowed(loan.segmentId(), segment);
+    } catch (final ZerohopException e) {
+      loanRefusal = new Refusal(clock.in(REFUSED), e); // Says nothing of what is read here.
+      throw e;
     } finally {
       if (!done) {
         giveBack(loan.segmentId());
@@ -349,17 +364,17 @@ final class Peer implements BlockMemory {
     }
   }
 
-  /** Tells the peer that a segment is not used here any more. Waits a limited time. */
+  /**
+   * Tells the peer that a segment is not used here any more, now or by a later {@link #settle}.
+   * Waits a limited time.
+   */
   void giveBack(final long loanId) {
-    if (!link.alive()) {
-      return; // It knows.
-    }
-    try {
-      link.giveBack(loanId, LOAN_LIMIT);
-    } catch (final ExchangeException e) {
-      // It reads the request when it goes on, or the connection has ended.
-      LOG.debug("executor {} has not confirmed a segment that was given back", name, e);
-    }
+    link.giveBack(loanId, BRIEF);
+  }
+
+  /** See {@link PeerLink#settle}. Waits a limited time. */
+  void settle() {
+    link.settle(BRIEF);
   }
 
   /**
@@ -483,7 +498,7 @@ final class Peer implements BlockMemory {
    */
   record Borrowed(long id, Segment segment) {}
 
-  private record Unavailable(long since, ExchangeException cause) {}
+  private record Refusal(long until, ZerohopException cause) {}
 
   private record Retired(SegmentMemory memory, LeaseBarrier.Snapshot readers) {}
 }

@@ -196,8 +196,8 @@ public final class PeerDirectory implements AutoCloseable {
 
   /**
    * Gets to know the executors of this node before a reader needs them: connects to those that are
-   * new, and maps what is new of all of them. Each is tried once here; readers try again. Takes a
-   * limited time for each.
+   * new, and maps what is new of all of them. Each is tried once here; readers try again. Also
+   * settles what is due between them and this one. Takes a limited time for each.
    */
   public void meetNeighbours() {
     for (final String socket : folder.sockets()) {
@@ -210,6 +210,7 @@ public final class PeerDirectory implements AutoCloseable {
         }
       }
     }
+    peers.forEach(Peer::settle);
     peers.forEach(Peer::mapAhead);
     reportProblems();
   }

@@ -33,7 +33,7 @@ public final class SegmentTable implements SegmentDirectory {
   public final List<Long> asked = new CopyOnWriteArrayList<>();
 
   private final Map<Long, Supplier<SegmentHandle>> segments = new ConcurrentHashMap<>();
-  private final Map<Long, Segment> lendable = new ConcurrentHashMap<>();
+  private final Map<Long, Supplier<SegmentHandle>> lendable = new ConcurrentHashMap<>();
   private final AtomicLong loans = new AtomicLong(100);
 
   public SegmentTable add(final long id, final Segment segment) {
@@ -66,18 +66,23 @@ public final class SegmentTable implements SegmentDirectory {
   @Override
   public PeerLink.Loan lend(final PeerInfo peer, final long bytes) {
     asked.add(bytes);
-    final Segment lent = lendable.get(bytes);
+    final Supplier<SegmentHandle> lent = lendable.get(bytes);
     if (lent == null) {
       return null;
     }
     final long id = loans.incrementAndGet();
     out.add(id);
-    return new PeerLink.Loan(id, lent.export());
+    return new PeerLink.Loan(id, lent.get());
   }
 
   /** Adds a segment that is lent to those who ask for its size. */
   public SegmentTable lend(final Segment segment) {
-    lendable.put(segment.bytes(), segment);
+    return lend(segment.bytes(), segment::export);
+  }
+
+  /** The same by any handle. */
+  public SegmentTable lend(final long bytes, final Supplier<SegmentHandle> export) {
+    lendable.put(bytes, export);
     return this;
   }
 
