@@ -321,7 +321,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     /** Absent if there is no thread for it. */
     private final Housekeeping.@Nullable Chore asking;
 
-    /** Those that the last answer did not have. Used by one thread at a time. */
+    /** Those that the last answer did not have. Never used by two threads at once. */
     private Set<Integer> unknown = Set.of();
 
     /**

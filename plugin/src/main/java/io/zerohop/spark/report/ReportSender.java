@@ -42,7 +42,7 @@ public final class ReportSender implements AutoCloseable {
   /** Absent if there is no thread for it. */
   private final Housekeeping.@Nullable Chore sending;
 
-  /** Used by one thread at a time, as is the one below. */
+  /** Never used by two threads at once, as is the one below. */
   private final SendRate rate;
 
   private @Nullable Memory told;
