@@ -41,6 +41,7 @@ DRAWINGS = {
     "gpu_tpcds_partitions": gpu_tpcds,
     "gpu_tpcds_check": gpu_tpcds_check,
     "gpu_tpch": tpch,
+    "gpu_outofcore": tpch,
     "gpu_memory": gpu_memory,
     "host_link": host_link,
     "host_again": host_again,

@@ -59,7 +59,7 @@ public final class RapidsBind {
   /** Whether the driver has decided for a feature of RAPIDS. */
   @SuppressWarnings({"unchecked", "rawtypes"})
   private static boolean goesWith(final String feature, final SparkConf conf) throws Exception {
-    final Class type = Class.forName(API + "RapidsFeature");
+    final Class type = Class.forName(API + "RapidsMember$RapidsFeature");
     return (boolean) Class.forName(SETUP + "RapidsMode")
         .getMethod("has", SparkConf.class, type)
         .invoke(null, conf, Enum.valueOf(type, feature));

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* Sleeps while the word is `expected`, at most `nanos`. May return early: callers look again. */
-ZH_JNI(void, Futex, await)(JNIEnv *env, jclass type, jlong address, jint expected, jlong nanos) {
+ZH_JNI(void, Memory, await)(JNIEnv *env, jclass type, jlong address, jint expected, jlong nanos) {
   (void)type;
   struct timespec limit = {.tv_sec = nanos / 1000000000, .tv_nsec = nanos % 1000000000};
   long result = syscall(SYS_futex, zh_pointer(address), FUTEX_WAIT, expected, &limit, NULL, 0);
@@ -17,7 +17,7 @@ ZH_JNI(void, Futex, await)(JNIEnv *env, jclass type, jlong address, jint expecte
   }
 }
 
-ZH_JNI(void, Futex, wake)(JNIEnv *env, jclass type, jlong address) {
+ZH_JNI(void, Memory, wake)(JNIEnv *env, jclass type, jlong address) {
   (void)type;
   if (syscall(SYS_futex, zh_pointer(address), FUTEX_WAKE, INT_MAX, NULL, NULL, 0) < 0) {
     zh_throw(env, "futex(WAKE)", errno);

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-ZH_JNI(jint, UcpLibrary, version)(JNIEnv *env, jclass type) {
+ZH_JNI(jint, NativeLibrary, libucpVersion)(JNIEnv *env, jclass type) {
   (void)env;
   (void)type;
   /* The one that the binding uses, or none: nothing is loaded for the question. */

@@ -3,6 +3,7 @@ package io.zerohop.device;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.RowHashBatch.HashMix;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.stream.LongStream;

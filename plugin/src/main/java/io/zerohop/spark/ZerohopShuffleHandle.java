@@ -1,7 +1,7 @@
 package io.zerohop.spark;
 
 import io.zerohop.spark.compat.JarVersion;
-import io.zerohop.spark.metrics.PathAccumulators;
+import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.jspecify.annotations.Nullable;

@@ -7,6 +7,7 @@ import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
@@ -16,7 +17,7 @@ import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.FetchContext;
-import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
 import io.zerohop.shuffle.fetch.ReceiveBudget;
 import io.zerohop.shuffle.fetch.route.PathChooser;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -32,7 +33,7 @@ import io.zerohop.shuffle.transport.mapped.Keeping;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
-import io.zerohop.shuffle.transport.mapped.SocketWatch;
+import io.zerohop.shuffle.transport.mapped.SharedMemory.SocketWatch;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
@@ -97,7 +98,8 @@ final class NodeParts {
   private final FetchCounters counters = new FetchCounters();
 
   final Config conf;
-  private final ChoreThread maintenance;
+  final Housekeeping housekeeping;
+  private final Housekeeping.Chore maintenance;
 
   /** Absent if neighbours are met only when they are read. */
   private final @Nullable ChoreThread neighbours;
@@ -145,7 +147,8 @@ final class NodeParts {
     final long incarnation = new SecureRandom().nextLong();
     final String name = Location.socketName(fileName(executorId, EXECUTOR_NAME_CHARS), incarnation);
     final RootSegment root = new RootSegment(devices.host(), incarnation);
-    final Deque<Runnable> begun = new ArrayDeque<>(List.of(root::close));
+    housekeeping = new Housekeeping(clock);
+    final Deque<Runnable> begun = new ArrayDeque<>(List.of(housekeeping::close, root::close));
     boolean done = false;
     try {
       memory = OwnMemory.behind(root, devices, conf, clock);
@@ -156,7 +159,15 @@ final class NodeParts {
       ucx =
           added(
               UcxNode.start(
-                  conf, self, setup.ucx, setup.controlChannels, clique, devices, tiers, outputs),
+                  conf,
+                  self,
+                  setup.ucx,
+                  setup.controlChannels,
+                  clique,
+                  devices,
+                  tiers,
+                  outputs,
+                  housekeeping),
               begun);
       sending = added(SendingNode.start(conf, self, setup.carrier, devices, outputs), begun);
       location =
@@ -211,7 +222,8 @@ final class NodeParts {
       server.start();
       begun.push(server::close);
       socketWatch = new SocketWatch(server.socket());
-      maintenance = begin("maintenance", CHORES, this::maintain, begun);
+      maintenance = housekeeping.every("maintenance", CHORES, this::maintain);
+      begun.push(maintenance::close);
       evictor =
           new Evictor(
               conf,
@@ -221,11 +233,13 @@ final class NodeParts {
               accessTimes,
               outputs::leaseToSpill,
               () -> outputs.pendingCommits() > 0,
+              housekeeping,
               clock);
       begun.push(evictor::close);
       metAt = clock.nanos() - MEETING.toNanos();
-      neighbours = hasNeighbours ? begin("neighbours", MEETING, this::meet, begun) : null;
+      neighbours = hasNeighbours ? new ChoreThread("neighbours", MEETING, clock, this::meet) : null;
       if (neighbours != null) {
+        begun.push(neighbours::close);
         if (borrower != null) {
           borrower.start(neighbours::hurry, evictor::hurry);
         }
@@ -297,13 +311,6 @@ final class NodeParts {
     } catch (final RuntimeException e) {
       ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, e);
     }
-  }
-
-  private ChoreThread begin(
-      final String name, final Duration period, final Runnable chore, final Deque<Runnable> begun) {
-    final ChoreThread maintenance = new ChoreThread(name, period, clock, chore);
-    begun.push(maintenance::close);
-    return maintenance;
   }
 
   /**
@@ -491,6 +498,7 @@ final class NodeParts {
     if (neighbours != null) {
       neighbours.close();
     }
+    housekeeping.close();
     folder.sweep();
     folder.close();
     memory.catalog().unregisterAll();
@@ -516,15 +524,11 @@ final class NodeParts {
   }
 
   private void checkThreadsEnded() {
-    for (final ChoreThread chore : new ChoreThread[] {maintenance, evictor.alive(), neighbours}) {
-      if (chore != null && chore.isAlive()) {
-        throw new IllegalStateException(
-            "executor "
-                + executorId
-                + " ends while its thread "
-                + chore
-                + " is still at work; its memory stays mapped");
-      }
+    if (maintenance.isBusy() || evictor.isBusy() || neighbours != null && neighbours.isAlive()) {
+      throw new IllegalStateException(
+          "executor "
+              + executorId
+              + " ends while its housekeeping is still at work; its memory stays mapped");
     }
     for (final RemoteNode<?, ?> way : ways) {
       if (way.isAlive()) {

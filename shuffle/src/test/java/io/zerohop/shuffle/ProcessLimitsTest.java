@@ -84,6 +84,17 @@ class ProcessLimitsTest {
     }
   }
 
+  /** What would have a thread of its own is done by the one that is always there. */
+  @Test
+  void whatHasToBeDoneIsDoneByHousekeeping() throws Exception {
+    try (NodeProcess node = new NodeProcess(AS_USER, temp.resolve("s"), "node")) {
+      assertThat(node.ask("work")).isEqualTo("zerohop-long zerohop-sends");
+      assertThat(node.ask("exhaust")).isEqualTo("ok");
+      assertThat(node.ask("work")).isEqualTo("zerohop-housekeeping zerohop-housekeeping");
+      assertThat(node.ask("release")).isEqualTo("ok");
+    }
+  }
+
   @Test
   void memoryIsSharedWithoutLockingAnyOfIt() throws Exception {
     final java.nio.file.Path base = temp.resolve("s");

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import java.io.ByteArrayInputStream;

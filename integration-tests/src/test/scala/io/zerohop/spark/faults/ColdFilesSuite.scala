@@ -8,11 +8,11 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.shuffle.block.DamagedOutputException
-import io.zerohop.shuffle.extent.ExtentConsumer
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer
 import io.zerohop.shuffle.catalog.MapOutputLease
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.conf.Config
-import io.zerohop.shuffle.write.PackSource
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource
 import io.zerohop.spark.spillfiles.MapOutputFiles
 import io.zerohop.spark.support.RunBy
 import org.apache.commons.io.FileUtils

@@ -10,7 +10,7 @@ import scala.util.Using
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.block.{Block, BlockSource, Link, ReadSide}
 import io.zerohop.shuffle.fetch.{FetchedBlock, FetchListener}
-import io.zerohop.shuffle.transport.FallbackTransport
+import io.zerohop.shuffle.transport.Transport.FallbackTransport
 import io.zerohop.spark.{MemoryShuffleManager, ZerohopShuffleManager}
 import org.apache.spark.SparkEnv
 import org.apache.spark.unsafe.Platform

@@ -7,8 +7,8 @@ import java.time.Duration
 import io.zerohop.device.cuda.CudaDevice
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.conf.Config
-import io.zerohop.shuffle.extent.ExtentConsumer
-import io.zerohop.shuffle.write.PackSource
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource
 import io.zerohop.shuffle.pool.Tier
 import org.apache.spark.unsafe.Platform
 

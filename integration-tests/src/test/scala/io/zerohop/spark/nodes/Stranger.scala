@@ -14,7 +14,7 @@ import scala.jdk.CollectionConverters._
 import scala.util.Using
 
 import io.zerohop.device.exchange.ExchangeException
-import io.zerohop.shuffle.transport.ControlService
+import io.zerohop.shuffle.transport.ControlChannel.ControlService
 import org.apache.spark.SparkConf
 import org.apache.spark.network.TransportContext
 import org.apache.spark.network.netty.SparkTransportConf

@@ -55,12 +55,11 @@ class ArchitectureSuite extends AnyFunSuite {
     "io.zerohop.spark.doctor.Launcher",
     "io.zerohop.spark.doctor.SparkApplication",
     // They say when something was, as pages and logs show it.
-    "io.zerohop.spark.report.ReaderCounts",
+    "io.zerohop.spark.report.ReportCounters$ReaderCounts",
     "io.zerohop.spark.report.ReportCounters",
     "io.zerohop.spark.ui.ShuffleReportEvent",
-    // Their periods are those of the JDK's and Netty's own timers.
-    "io.zerohop.spark.control.OpenChannels",
-    "io.zerohop.spark.report.ReportSender"
+    // Its periods are those of Netty's own timers.
+    "io.zerohop.spark.control.OpenChannels"
   )
 
   test("native knows neither shuffles nor Spark") {

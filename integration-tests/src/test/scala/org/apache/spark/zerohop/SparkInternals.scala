@@ -8,7 +8,7 @@ import scala.concurrent.Await
 import scala.concurrent.duration._
 
 import io.zerohop.shuffle.conf.Config
-import io.zerohop.shuffle.transport.ControlService
+import io.zerohop.shuffle.transport.ControlChannel.ControlService
 import io.zerohop.spark.compat.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
 import io.zerohop.spark.spillfiles.MapOutputFiles

@@ -446,4 +446,11 @@ public final class CudaDevice implements Device {
       return "pinned range of " + bytes() + " bytes";
     }
   }
+
+  /** A signal word that kernels reach. */
+  interface DeviceWord {
+
+    /** Where the word lies for the GPU. */
+    long address();
+  }
 }

@@ -3,6 +3,7 @@ package io.zerohop.device.cuda;
 import io.zerohop.device.Signal;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.WaitException.Reason;
+import io.zerohop.device.cuda.CudaDevice.DeviceWord;
 import io.zerohop.device.posix.Deadline;
 import java.time.Duration;
 import java.util.concurrent.locks.LockSupport;

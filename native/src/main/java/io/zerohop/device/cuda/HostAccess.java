@@ -1,5 +1,6 @@
 package io.zerohop.device.cuda;
 
+import io.zerohop.device.cuda.StreamHandle.StreamWait;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;

@@ -1,6 +1,7 @@
 package io.zerohop.device.exchange;
 
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.Frame.FrameDecoder;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;

@@ -4,6 +4,7 @@ import io.zerohop.device.DeviceCode;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.Frame.FrameDecoder;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;

@@ -18,7 +18,6 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.FileStatus;
-import io.zerohop.device.posix.Futex;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.device.posix.PosixException;
@@ -275,7 +274,7 @@ public final class HostDevice implements Device {
           return;
         }
         checkGoesOn(epoch, current, deadline, limit, cancelled);
-        Futex.await(
+        Memory.await(
             words.addressOffset() + EPOCH_OFFSET,
             current,
             Math.min(SLICE_NANOS, deadline.remainingNanos()));
@@ -321,7 +320,7 @@ public final class HostDevice implements Device {
 
     @Override
     public void wake() {
-      Futex.wake(words.addressOffset() + EPOCH_OFFSET);
+      Memory.wake(words.addressOffset() + EPOCH_OFFSET);
     }
   }
 

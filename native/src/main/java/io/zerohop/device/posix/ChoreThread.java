@@ -1,6 +1,5 @@
 package io.zerohop.device.posix;
 
-import io.zerohop.device.DeviceCode;
 import java.time.Duration;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -10,6 +9,7 @@ public final class ChoreThread implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ChoreThread.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
 
+  private final String name;
   private final Clock clock;
   private final Runnable chore;
   private final Duration period;
@@ -26,6 +26,7 @@ public final class ChoreThread implements AutoCloseable {
    */
   public ChoreThread(
       final String name, final Duration period, final Clock clock, final Runnable chore) {
+    this.name = name;
     this.clock = clock;
     this.chore = chore;
     this.period = period;
@@ -38,11 +39,7 @@ public final class ChoreThread implements AutoCloseable {
       try {
         chore.run();
       } catch (final Exception e) {
-        DeviceCode.CHORE_FAILED
-            .says("a background task failed and will be retried")
-            .at("thread " + thread.getName())
-            .because(e)
-            .warn(LOG, e);
+        Housekeeping.failed(name, e);
       }
     }
   }

@@ -66,4 +66,13 @@ public final class Memory {
    * destination, length) triples of native-order 64-bit words.
    */
   public static native void copy(long list, int count);
+
+  /**
+   * Sleeps while the 32-bit word at {@code address} is {@code expected}, at most {@code nanos} ns,
+   * also across processes. May return early for no reason: look at the word again.
+   */
+  public static native void await(long address, int expected, long nanos);
+
+  /** Wakes every sleeper on the word, in every process that maps it. */
+  public static native void wake(long address);
 }

@@ -40,6 +40,14 @@ public final class NativeLibrary {
     return RESOURCE;
   }
 
+  /**
+   * Version of this process's {@code libucp} as three numbers of a byte each, the major one first:
+   * {@code 0x010d01} is 1.13.1.
+   *
+   * @return 0 if none is loaded
+   */
+  public static native int libucpVersion();
+
   private static void load() {
     if (NativeLibrary.class.getResource(RESOURCE) == null) {
       throw new ZerohopException(

@@ -2,6 +2,7 @@ package io.zerohop.device.cuda;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.cuda.CudaCopyBatch.RangeCutter;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.Random;

@@ -7,6 +7,7 @@ import io.zerohop.device.Fuzz;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.Frame.FrameDecoder;
 import io.zerohop.device.posix.FdHandle;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;

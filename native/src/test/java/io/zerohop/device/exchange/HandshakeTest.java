@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.ChildJvm;
 import io.zerohop.device.Segment;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.Frame.FrameDecoder;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;

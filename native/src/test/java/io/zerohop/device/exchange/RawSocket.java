@@ -2,6 +2,7 @@ package io.zerohop.device.exchange;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.exchange.Frame.FrameDecoder;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.PosixException;

@@ -4,6 +4,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.util.ReferenceCountUtil;
+import io.zerohop.spark.control.ControlConnector.ForeignBytesException;
 import io.zerohop.spark.log.SparkCode;
 import java.net.InetSocketAddress;
 import java.time.Duration;
@@ -429,5 +430,30 @@ final class OpenChannels {
       headerBytes = 0;
       header = 0;
     }
+  }
+
+  /**
+   * Limits of one connection.
+   *
+   * @param strangerFrame most bytes of a frame from one that has proved nothing; a refused proof is
+   *     a stack trace, the rest is about a hundred bytes
+   * @param questionBytes most bytes of a question
+   * @param answerBytes most bytes of an answer
+   * @param unproven maximum number of connections that came in and have proved nothing
+   * @param unprovenOfOne the same for one address
+   * @param close longest wait for connections to end when the channel closes
+   */
+  record ControlLimits(
+      int strangerFrame,
+      int questionBytes,
+      int answerBytes,
+      int unproven,
+      int unprovenOfOne,
+      Duration close) {
+    static final ControlLimits DEFAULT =
+        new ControlLimits(32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5));
+
+    /** Type, request id and length of the body: what a frame has before it. */
+    static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.spark.doctor;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.Report.ReleaseVersion;
 import java.io.IOException;
+import java.io.PrintWriter;
 import java.net.InetAddress;
 import java.nio.file.Path;
 import java.util.List;
@@ -120,6 +121,31 @@ public final class DoctorCommand implements Callable<Integer> {
       return true;
     } catch (final ClassNotFoundException e) {
       return false;
+    }
+  }
+
+  /** Options of the doctor's report. */
+  static final class DoctorOptions {
+    @Option(names = "--json", description = "Print JSON in place of text.")
+    private boolean json;
+
+    @Option(names = "--no-measure", description = "Check only; measure no rates.")
+    private boolean unmeasured;
+
+    /** The command that has these options. */
+    @Spec(Spec.Target.MIXEE)
+    private CommandSpec command;
+
+    boolean measures() {
+      return !unmeasured;
+    }
+
+    /** Prints a report. */
+    int print(final Report report) {
+      final PrintWriter out = command.commandLine().getOut();
+      out.println(json ? report.json() : report.text().stripTrailing());
+      out.flush();
+      return report.exitStatus();
     }
   }
 }

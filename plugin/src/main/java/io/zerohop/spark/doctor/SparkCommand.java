@@ -1,6 +1,7 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
+import io.zerohop.spark.doctor.DoctorCommand.DoctorOptions;
 import java.util.List;
 import java.util.concurrent.Callable;
 import org.apache.spark.SparkConf;

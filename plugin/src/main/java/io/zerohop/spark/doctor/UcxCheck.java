@@ -1,7 +1,7 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
-import io.zerohop.device.posix.UcpLibrary;
+import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
@@ -60,7 +60,7 @@ final class UcxCheck implements Check {
 
   /** Returns the version of the libucx that this process has loaded. */
   static int loadedVersion() {
-    return UcpLibrary.version();
+    return NativeLibrary.libucpVersion();
   }
 
   @Override

@@ -2,16 +2,15 @@ package io.zerohop.spark.executor;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Threads;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
@@ -36,11 +35,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
@@ -74,6 +68,9 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final TableStore tables;
   private final PagePool pages;
   private final Runnable unshareMemory;
+
+  /** The node's, if there is one. */
+  private final Housekeeping housekeeping;
 
   private final OrphanedShuffles orphans;
 
@@ -120,8 +117,9 @@ public final class ExecutorShuffle implements AutoCloseable {
             : () -> {};
     metrics.watch(files);
     env.metricsSystem().registerSource(metrics);
-    this.orphans = askForOrphans(env, spark, conf, node, files, drop);
-    watch.begin(env, spark, node, files::bytes);
+    this.housekeeping = node == null ? new Housekeeping(Clock.system()) : node.housekeeping();
+    this.orphans = askForOrphans(env, spark, conf, node, files, drop, housekeeping);
+    watch.begin(env, spark, node, files::bytes, housekeeping);
     this.keeper =
         node != null && KeeperReach.isSet(spark) && conf.paths().contains(Path.PEER)
             ? KeeperStart.begin(env, spark, node, secret)
@@ -135,7 +133,8 @@ public final class ExecutorShuffle implements AutoCloseable {
       final Config conf,
       final @Nullable ShuffleNode node,
       final MapOutputFiles files,
-      final IntConsumer drop) {
+      final IntConsumer drop,
+      final Housekeeping housekeeping) {
     final OrphanedShuffles orphans =
         new OrphanedShuffles(
             () -> {
@@ -155,7 +154,8 @@ public final class ExecutorShuffle implements AutoCloseable {
               return known.keySet();
             },
             drop,
-            conf.orphansInterval());
+            conf.orphansInterval(),
+            housekeeping);
     if (node != null) {
       node.onPressure(orphans::hurry);
     }
@@ -300,7 +300,9 @@ public final class ExecutorShuffle implements AutoCloseable {
       watch.close();
       transport.close();
       unshareMemory.run();
-      if (node != null) {
+      if (node == null) {
+        housekeeping.close();
+      } else {
         memory.accept(node);
       }
     } catch (final RuntimeException e) {
@@ -329,17 +331,16 @@ public final class ExecutorShuffle implements AutoCloseable {
    */
   static final class OrphanedShuffles implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(OrphanedShuffles.class);
-    private static final Duration STOP_LIMIT = Duration.ofSeconds(5);
 
     private final Supplier<Set<Integer>> held;
     private final UnaryOperator<Set<Integer>> live;
     private final IntConsumer drop;
-    private final ScheduledExecutorService asking =
-        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-orphans"));
+    private final Runnable question = this::askOnceMore;
 
-    private final AtomicBoolean hurried = new AtomicBoolean();
+    /** Absent if there is no thread for it. */
+    private final Housekeeping.@Nullable Chore asking;
 
-    /** Those that the last answer did not have. Used by one thread. */
+    /** Those that the last answer did not have. Never used by two threads at once. */
     private Set<Integer> unknown = Set.of();
 
     /**
@@ -348,18 +349,20 @@ public final class ExecutorShuffle implements AutoCloseable {
      * @param held the shuffles of which this executor holds map outputs
      * @param live those of some shuffles that the driver knows; may fail, and waits a limited time
      * @param drop forgets one
+     * @param housekeeping asks in each period in which this executor holds a shuffle
      */
     OrphanedShuffles(
         final Supplier<Set<Integer>> held,
         final UnaryOperator<Set<Integer>> live,
         final IntConsumer drop,
-        final Duration period) {
+        final Duration period,
+        final Housekeeping housekeeping) {
       this.held = held;
       this.live = live;
       this.drop = drop;
-      final long millis = period.toMillis();
+      Housekeeping.Chore chore = null;
       try {
-        asking.scheduleWithFixedDelay(this::round, millis, millis, TimeUnit.MILLISECONDS);
+        chore = housekeeping.everyLong("orphans", period, () -> !held.get().isEmpty(), this::round);
       } catch (final ZerohopException e) {
         SparkCode.ORPHANS_NOT_ASKED
             .says(
@@ -368,17 +371,13 @@ public final class ExecutorShuffle implements AutoCloseable {
             .because(e)
             .warn(LOG, e);
       }
+      asking = chore;
     }
 
     /** Has the driver asked once more, by the thread that asks anyway. Does not wait. */
     void hurry() {
-      if (!hurried.getAndSet(true)) {
-        try {
-          asking.execute(this::askOnceMore);
-        } catch (final RejectedExecutionException | ZerohopException e) {
-          hurried.set(false);
-          LOG.debug("the driver was not asked which shuffles are finished", e);
-        }
+      if (asking != null) {
+        asking.soon(question);
       }
     }
 
@@ -388,8 +387,6 @@ public final class ExecutorShuffle implements AutoCloseable {
       } catch (final Exception e) {
         // As below. Until there is an answer, what is known stays.
         LOG.debug("the driver did not say which shuffles are finished", e);
-      } finally {
-        hurried.set(false);
       }
     }
 
@@ -423,11 +420,10 @@ public final class ExecutorShuffle implements AutoCloseable {
     /** Asks no more, and waits a limited time for the question under way. Idempotent. */
     @Override
     public void close() {
-      asking.shutdownNow();
-      Deadline.in(STOP_LIMIT)
-          .await(
-              asking::isTerminated,
-              millis -> asking.awaitTermination(millis, TimeUnit.MILLISECONDS));
+      if (asking != null) {
+        asking.cancel();
+        asking.close();
+      }
     }
   }
 }

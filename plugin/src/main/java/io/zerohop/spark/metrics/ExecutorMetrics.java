@@ -9,7 +9,7 @@ import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.FetchCounters;
+import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;

@@ -2,14 +2,14 @@ package io.zerohop.spark.rapids;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.read.BatchIterator;
 import io.zerohop.spark.rapids.read.TableLoader;
-import io.zerohop.spark.task.ReadEnd;
 import io.zerohop.spark.task.ReduceTask;
+import io.zerohop.spark.task.ReduceTask.ReadEnd;
 import io.zerohop.spark.task.TrackedBlocks;
 import java.util.List;
 import org.apache.spark.ShuffleDependency;

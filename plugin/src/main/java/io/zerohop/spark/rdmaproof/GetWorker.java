@@ -5,16 +5,18 @@ import io.zerohop.device.Device;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
-import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.PatternMemory;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.BufferedReader;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -57,6 +59,7 @@ final class GetWorker {
   private static final HexFormat HEX = HexFormat.of();
 
   private final Clock clock = Clock.system();
+  private final Housekeeping housekeeping = new Housekeeping(clock);
 
   // From "open" on.
   private @Nullable Device device;
@@ -156,6 +159,9 @@ final class GetWorker {
     final NetworkDevices devices = NetworkDevices.of(address, pci).orElse(null);
     final UcxEngine started = UcxLoader.start(null, devices, opened::enter, clock);
     engine = started;
+    if (started.rdma()) {
+      housekeeping.every("ucx-alarm", UcxEngine.WAKE_PERIOD, started::wake);
+    }
     LoopbackTest.run(started);
     description =
         started.library()

@@ -5,7 +5,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.spark.doctor.Report;
 import io.zerohop.spark.doctor.SystemFiles;
 import java.io.IOException;

@@ -4,6 +4,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.net.InetAddress;

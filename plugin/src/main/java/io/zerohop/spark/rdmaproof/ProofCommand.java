@@ -8,6 +8,7 @@ import io.zerohop.spark.doctor.Machine;
 import io.zerohop.spark.doctor.Report.ReleaseVersion;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintWriter;

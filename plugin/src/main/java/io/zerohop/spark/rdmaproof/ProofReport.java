@@ -1,7 +1,7 @@
 package io.zerohop.spark.rdmaproof;
 
-import io.zerohop.spark.doctor.Json;
 import io.zerohop.spark.doctor.Report;
+import io.zerohop.spark.doctor.Report.Json;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
 import io.zerohop.spark.rdmaproof.ProofLine.Result;

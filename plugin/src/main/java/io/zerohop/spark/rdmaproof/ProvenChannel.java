@@ -3,6 +3,7 @@ package io.zerohop.spark.rdmaproof;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.IOException;
 import java.io.InputStream;
 import java.net.InetSocketAddress;

@@ -4,6 +4,7 @@ import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.io.BufferedReader;
 import java.io.IOException;

@@ -1,15 +1,14 @@
 package io.zerohop.spark.report;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Executors;
-import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.ScheduledExecutorService;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
@@ -37,9 +36,13 @@ public final class ReportSender implements AutoCloseable {
   private final String executorId;
   private final String node;
   private final AtomicInteger running = new AtomicInteger();
-  private final ScheduledExecutorService thread;
+  private final Clock clock;
+  private final Runnable atEndOfTasks = this::sendIfAny;
 
-  /** Used by the thread alone, as is the one below. */
+  /** Absent if there is no thread for it. */
+  private final Housekeeping.@Nullable Chore sending;
+
+  /** Never used by two threads at once, as is the one below. */
   private final SendRate rate;
 
   private @Nullable Memory told;
@@ -54,6 +57,8 @@ public final class ReportSender implements AutoCloseable {
    * @param doctor looks at this executor, once and in the background; ends in a limited time
    * @param driver takes a report as JSON; may fail, and waits a limited time
    * @param interval longest time between two reports
+   * @param housekeeping has the reports sent
+   * @param clock by which the rate is measured
    */
   public ReportSender(
       final String executorId,
@@ -62,18 +67,19 @@ public final class ReportSender implements AutoCloseable {
       final Supplier<Memory> memory,
       final Supplier<List<Advice>> doctor,
       final Consumer<String> driver,
-      final Duration interval) {
+      final Duration interval,
+      final Housekeeping housekeeping,
+      final Clock clock) {
     this.executorId = executorId;
     this.node = node;
     this.counters = counters;
     this.memory = memory;
     this.driver = driver;
-    this.rate = new SendRate(BURST, interval, System.nanoTime());
-    this.thread =
-        Executors.newSingleThreadScheduledExecutor(work -> Threads.daemon(work, "zerohop-report"));
-    final long millis = interval.toMillis();
+    this.clock = clock;
+    this.rate = new SendRate(BURST, interval, clock.nanos());
+    Housekeeping.Chore chore = null;
     try {
-      thread.scheduleWithFixedDelay(this::sendIfDue, millis, millis, TimeUnit.MILLISECONDS);
+      chore = housekeeping.everyLong("report", interval, this::isDue, this::send);
       // Beside the reports, which are not to wait for it.
       Threads.daemonOfCaller(() -> consult(doctor), "zerohop-doctor").start();
     } catch (final ZerohopException e) {
@@ -83,6 +89,7 @@ public final class ReportSender implements AutoCloseable {
           .because(e)
           .warn(LOG, e);
     }
+    sending = chore;
   }
 
   /** A task begins that will be counted. */
@@ -95,21 +102,27 @@ public final class ReportSender implements AutoCloseable {
     if (running.decrementAndGet() > 0 || counters.isEmpty()) {
       return;
     }
-    try {
-      thread.execute(
-          () -> {
-            if (rate.take(System.nanoTime())) {
-              send();
-            }
-          });
-    } catch (final RejectedExecutionException | ZerohopException e) {
-      LOG.debug("no report at the end of a task", e);
+    if (sending != null) {
+      sending.soon(atEndOfTasks);
     }
   }
 
-  private void sendIfDue() {
-    if (rate.isDue(System.nanoTime())) {
+  private void sendIfAny() {
+    if (rate.take(clock.nanos())) {
       send();
+    }
+  }
+
+  private boolean isDue() {
+    return rate.isDue(clock.nanos()) && (!counters.isEmpty() || memoryHasChanged());
+  }
+
+  private boolean memoryHasChanged() {
+    try {
+      return !memory.get().equals(told);
+    } catch (final RuntimeException e) {
+      LOG.debug("the executor's memory is not reported in this interval", e);
+      return false;
     }
   }
 
@@ -119,7 +132,7 @@ public final class ReportSender implements AutoCloseable {
       if (!counters.isEmpty() || !now.equals(told)) {
         final String report = ReportJson.write(counters.drain(executorId, node, now));
         told = now;
-        rate.sent(report.length(), System.nanoTime());
+        rate.sent(report.length(), clock.nanos());
         driver.accept(report);
       }
     } catch (final Exception e) {
@@ -139,14 +152,15 @@ public final class ReportSender implements AutoCloseable {
   /** Reports no more; what is being sent is not waited for. Idempotent. */
   @Override
   public void close() {
-    thread.shutdownNow();
+    if (sending != null) {
+      sending.cancel();
+    }
   }
 
   /**
    * The rate at which an executor may report: in every interval, but after a long report only so
    * many intervals later as it was long. When it falls idle it may report at once, in bursts, but
-   * no more often in the long run. All times are readings of {@link System#nanoTime}. Not thread
-   * safe.
+   * no more often in the long run. All times are readings of a {@link Clock}. Not thread safe.
    */
   static final class SendRate {
     /** Characters that an executor may send in an interval: they all end up in the event log. */

@@ -1,5 +1,8 @@
 package io.zerohop.spark.report;
 
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -177,4 +180,39 @@ public record ShuffleReport(
    * @param expected bytes a second that the link has at least; 0 if that is not known
    */
   public record Contact(String owner, String how, @Nullable String link, long expected) {}
+
+  /** Records as JSON, by the Jackson that Spark has. Thread safe. */
+  public static final class ReportJson {
+    private static final ObjectMapper MAPPER =
+        new ObjectMapper().configure(DeserializationFeature.FAIL_ON_UNKNOWN_PROPERTIES, false);
+
+    private ReportJson() {}
+
+    /** The text of a record. */
+    public static String write(final Object value) {
+      try {
+        return MAPPER.writeValueAsString(value);
+      } catch (final JsonProcessingException e) {
+        throw new IllegalArgumentException(value.getClass() + " cannot be written as JSON", e);
+      }
+    }
+
+    /**
+     * The record of a text.
+     *
+     * @throws IllegalArgumentException if the text is not one of that type
+     */
+    public static <T> T read(final String text, final Class<T> type) {
+      final T value;
+      try {
+        value = MAPPER.readValue(text, type);
+      } catch (final JsonProcessingException e) {
+        throw new IllegalArgumentException("not a " + type.getSimpleName() + " as JSON", e);
+      }
+      if (value == null) {
+        throw new IllegalArgumentException("no " + type.getSimpleName() + ", but null");
+      }
+      return value;
+    }
+  }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.spark.rows;
 
+import io.zerohop.spark.rows.MapOutputBuffer.PartitionArena;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import org.apache.spark.unsafe.Platform;

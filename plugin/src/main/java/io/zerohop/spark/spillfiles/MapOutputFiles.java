@@ -3,6 +3,8 @@ package io.zerohop.spark.spillfiles;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.spillfiles.OverflowingOutput.SpilledBatch;
+import io.zerohop.spark.spillfiles.PartitionOutputStream.CountingFile;
 import java.io.BufferedOutputStream;
 import java.io.DataOutputStream;
 import java.io.File;
@@ -29,6 +31,7 @@ import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.apache.spark.storage.ShuffleBlockId;
 import org.apache.spark.storage.ShuffleDataBlockId;
 import org.apache.spark.storage.ShuffleIndexBlockId;
+import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -262,7 +265,8 @@ public final class MapOutputFiles implements ColdStorage {
 
   /** Copies every extent that {@code extents} names to a stream. */
   static void copyExtents(
-      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentConsumer> extents,
+      final java.util.function.Consumer<io.zerohop.shuffle.extent.ExtentList.ExtentConsumer>
+          extents,
       final NativeBytes bytes,
       final OutputStream out)
       throws IOException {
@@ -373,6 +377,31 @@ public final class MapOutputFiles implements ColdStorage {
     void delete(final int shuffleId, final long mapId) throws IOException {
       Files.deleteIfExists(data(shuffleId, mapId).toPath());
       Files.deleteIfExists(index(shuffleId, mapId).toPath());
+    }
+  }
+
+  /** Source of the plain bytes of a map output's partitions, for writing a file. */
+  @FunctionalInterface
+  public interface PartitionBytes {
+
+    /** Writes all bytes of one partition; nothing for an empty one. Leaves the stream open. */
+    void writeTo(int partition, OutputStream out) throws IOException;
+  }
+
+  /** Writes memory outside the heap to a stream, through one small buffer. Not thread safe. */
+  public static final class NativeBytes {
+    private final byte[] buffer = new byte[64 << 10];
+
+    /** Writes {@code length} bytes that begin at {@code address}. */
+    public void copyTo(final long address, final long length, final OutputStream out)
+        throws IOException {
+      long done = 0;
+      while (done < length) {
+        final int part = (int) Math.min(buffer.length, length - done);
+        Platform.copyMemory(null, address + done, buffer, Platform.BYTE_ARRAY_OFFSET, part);
+        out.write(buffer, 0, part);
+        done += part;
+      }
     }
   }
 }

@@ -1,10 +1,16 @@
 package io.zerohop.spark.task;
 
+import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.spark.log.SparkCode;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.storage.BlockManagerId;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /** Maps a failure's category to Spark's reaction; the only place that does. */
 public final class FailureOutcome {
@@ -44,5 +50,65 @@ public final class FailureOutcome {
   private static <E extends Throwable> RuntimeException unchecked(final Throwable failure)
       throws E {
     throw (E) failure;
+  }
+
+  /**
+   * Handles a task in which Zerohop's code cannot be linked, although {@code SparkProbe} missed
+   * nothing at start. The process leaves later shuffles of rows to Spark's own code, and the task
+   * runs again. Of a process, as linking is. Thread safe.
+   */
+  public static final class LinkFailure {
+    private static final Logger LOG = LoggerFactory.getLogger(LinkFailure.class);
+    private static final String OURS = "io.zerohop.";
+    private static final AtomicBoolean HAPPENED = new AtomicBoolean();
+
+    private LinkFailure() {}
+
+    /** Returns whether shuffles of rows are left to Spark in this process. */
+    public static boolean happened() {
+      return HAPPENED.get();
+    }
+
+    /**
+     * Leaves shuffles of rows to Spark from now on, and says so once.
+     *
+     * @throws LinkageError the failure itself, if it is not of our code: users' code runs in our
+     *     loops
+     */
+    public static void note(final LinkageError failure) {
+      if (!isOurs(failure)) {
+        throw failure;
+      }
+      if (!HAPPENED.getAndSet(true)) {
+        SparkCode.LINK_FAILED
+            .says(
+                "Zerohop leaves shuffles of this executor to Spark's sort shuffle from now on, and"
+                    + " tasks that run now run again")
+            .because(failure)
+            .remedy("compare the jars of driver and executors, and report the failure")
+            .warn(LOG, failure);
+      }
+    }
+
+    /**
+     * Handles a task that has begun to read or write. Spark runs it again, and does not count this
+     * attempt among its failures. Never returns.
+     */
+    public static RuntimeException raise(final LinkageError failure) {
+      note(failure);
+      throw new TaskKilledException(
+          Message.of("runs again with Spark's sort shuffle").because(failure).text());
+    }
+
+    /** Returns whether it arose in code of ours; of the JDK are frames that load or bind for it. */
+    private static boolean isOurs(final LinkageError failure) {
+      for (final StackTraceElement frame : failure.getStackTrace()) {
+        final String name = frame.getClassName();
+        if (!name.startsWith("java.") && !name.startsWith("jdk.")) {
+          return name.startsWith(OURS);
+        }
+      }
+      return false;
+    }
   }
 }

@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
@@ -10,8 +12,8 @@ import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.report.Advice;
-import io.zerohop.spark.report.ReaderCounts;
 import io.zerohop.spark.report.ReportCounters;
+import io.zerohop.spark.report.ReportCounters.ReaderCounts;
 import io.zerohop.spark.report.ReportSender;
 import io.zerohop.spark.report.ReportSender.DriverReports;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -57,7 +59,8 @@ public final class ExecutorReports implements ExecutorWatch {
       final SparkEnv env,
       final SparkConf conf,
       final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes) {
+      final LongSupplier fileBytes,
+      final Housekeeping housekeeping) {
     final Config keys = ZerohopConf.of(conf);
     try {
       sender =
@@ -68,7 +71,9 @@ public final class ExecutorReports implements ExecutorWatch {
               () -> memory(node, fileBytes),
               () -> RunningDoctor.ofExecutor(conf),
               new DriverReports(env, conf),
-              keys.uiInterval());
+              keys.uiInterval(),
+              housekeeping,
+              Clock.system());
     } catch (final RuntimeException | LinkageError e) {
       TabFailure.warn("cannot report from this executor to the tab GPU Shuffle", e);
     }

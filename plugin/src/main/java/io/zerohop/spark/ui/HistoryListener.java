@@ -1,7 +1,12 @@
 package io.zerohop.spark.ui;
 
 import java.util.function.Function;
+import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.status.ElementTrackingStore;
 import scala.runtime.BoxedUnit;
 
@@ -26,5 +31,39 @@ public final class HistoryListener implements Function<ElementTrackingStore, Spa
           return BoxedUnit.UNIT;
         });
     return new ModelListener(model);
+  }
+
+  /** Passes executors' reports from Spark's listener bus, or from an event log, to a model. */
+  static final class ModelListener extends SparkListener {
+    private final ShuffleModel model;
+
+    ModelListener(final ShuffleModel model) {
+      this.model = model;
+    }
+
+    @Override
+    public void onOtherEvent(final SparkListenerEvent event) {
+      if (event instanceof ShuffleReportEvent known && known.report() != null) {
+        model.add(known.report());
+      }
+    }
+
+    @Override
+    public void onExecutorAdded(final SparkListenerExecutorAdded event) {
+      model.isOn(event.executorId(), event.executorInfo().executorHost());
+    }
+
+    @Override
+    public void onTaskEnd(final SparkListenerTaskEnd event) {
+      final TaskMetrics metrics = event.taskMetrics();
+      if (metrics != null && metrics.shuffleReadMetrics().totalBlocksFetched() > 0) {
+        model.ran(metrics.executorRunTime(), metrics.shuffleReadMetrics().fetchWaitTime());
+      }
+    }
+
+    @Override
+    public void onExecutorRemoved(final SparkListenerExecutorRemoved event) {
+      model.removed(event.executorId(), event.time());
+    }
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import java.util.EnumMap;
 import java.util.List;

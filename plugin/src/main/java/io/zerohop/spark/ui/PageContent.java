@@ -4,6 +4,8 @@ import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.ui.Html.PageStyle;
+import io.zerohop.spark.ui.NodeMatrix.ExecutorOrder;
 import io.zerohop.spark.ui.Summary.Reason;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;

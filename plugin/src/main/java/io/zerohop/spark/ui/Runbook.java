@@ -1,5 +1,6 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.ui.Html.PageStyle;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;

@@ -5,6 +5,7 @@ import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
+import io.zerohop.spark.ui.NodeMatrix.ExecutorOrder;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;

@@ -1,6 +1,6 @@
 package io.zerohop.spark.ui;
 
-import io.zerohop.spark.report.ReportJson;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import java.util.Objects;
 import org.apache.spark.util.kvstore.KVIndex;
 import org.apache.spark.util.kvstore.KVStore;

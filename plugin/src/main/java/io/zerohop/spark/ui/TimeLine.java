@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Rate;
 import java.util.ArrayList;

@@ -1,6 +1,7 @@
 package io.zerohop.spark.watch;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
@@ -40,12 +41,14 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
    *
    * @param node holds blocks in memory; null if there is none
    * @param fileBytes bytes of the map outputs in files
+   * @param housekeeping does what is periodic here
    */
   default void begin(
       final SparkEnv env,
       final SparkConf conf,
       final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes) {}
+      final LongSupplier fileBytes,
+      final Housekeeping housekeeping) {}
 
   /**
    * A task writes a shuffle. To be called before whatever the task closes at its end is registered,

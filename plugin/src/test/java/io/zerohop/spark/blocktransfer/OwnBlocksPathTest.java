@@ -3,7 +3,7 @@ package io.zerohop.spark.blocktransfer;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.contract.PathContract;
 import io.zerohop.spark.LocalSpark;
 import java.util.EnumSet;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.spark.blocktransfer.BlockTransferTransport.PortProbe;
 import java.io.IOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;

@@ -127,7 +127,10 @@ class VendorSparkTest {
 
   private static boolean hasFailedToLink(final ClassLoader loader) throws Exception {
     return (Boolean)
-        loader.loadClass("io.zerohop.spark.task.LinkFailure").getMethod("happened").invoke(null);
+        loader
+            .loadClass("io.zerohop.spark.task.FailureOutcome$LinkFailure")
+            .getMethod("happened")
+            .invoke(null);
   }
 
   private static Object runOn(final ClassLoader loader, final Class<?> job) throws Exception {

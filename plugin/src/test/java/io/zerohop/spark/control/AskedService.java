@@ -2,7 +2,7 @@ package io.zerohop.spark.control;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
-import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Queue;

@@ -1,6 +1,7 @@
 package io.zerohop.spark.control;
 
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.exchange.ExchangeException.Reason;
-import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;

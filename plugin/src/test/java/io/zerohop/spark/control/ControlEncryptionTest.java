@@ -3,8 +3,10 @@ package io.zerohop.spark.control;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.exchange.ExchangeException.Reason;
-import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.spark.TlsKeys;
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
+import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.CompletableFuture;

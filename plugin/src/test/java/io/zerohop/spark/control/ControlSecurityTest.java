@@ -3,6 +3,7 @@ package io.zerohop.spark.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.TransportConf;

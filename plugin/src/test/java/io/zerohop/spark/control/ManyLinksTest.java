@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.scale.Rows;
 import io.zerohop.shuffle.scale.Usage;
-import io.zerohop.shuffle.transport.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.spark.control.ControlConnector.ControlSecurity;
+import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
 import java.time.Duration;

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.spark.control.ControlConnector.ForeignBytesException;
 import io.zerohop.spark.control.OpenChannels.StrangerGuard;
 import java.nio.ByteBuffer;
 import java.util.Arrays;

@@ -5,6 +5,7 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.spark.doctor.GpuCheck.Gpus;
 import java.util.ArrayList;
 import java.util.List;
 

@@ -3,6 +3,8 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.spark.executor.ExecutorShuffle.OrphanedShuffles;
 import java.time.Duration;
 import java.util.HashSet;
@@ -25,10 +27,15 @@ class OrphanedShufflesTest {
   private final Semaphore rounds = new Semaphore(0);
   private volatile boolean driverFails;
 
+  private final Housekeeping housekeeping = new Housekeeping(Clock.system());
+
   private final OrphanedShuffles orphans =
-      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1));
+      new OrphanedShuffles(this::begin, this::ask, this::drop, Duration.ofMillis(1), housekeeping);
 
   private Set<Integer> begin() {
+    if (Thread.currentThread().getName().equals("zerohop-housekeeping")) {
+      return Set.of(0); // Whether a round is needed, which it always is here.
+    }
     rounds.release(); // What the round before had to drop is dropped.
     mayAsk.acquireUninterruptibly();
     return new HashSet<>(held);
@@ -59,6 +66,7 @@ class OrphanedShufflesTest {
   void theThreadEnds() {
     mayAsk.release(1000);
     orphans.close();
+    housekeeping.close();
     leaks.check();
   }
 
@@ -99,12 +107,36 @@ class OrphanedShufflesTest {
               return ask(shuffles);
             },
             this::drop,
-            Duration.ofHours(1))) {
+            Duration.ofHours(1),
+            housekeeping)) {
       while (!asked.tryAcquire(5, 10, TimeUnit.MILLISECONDS)) {
         hurried.hurry();
       }
     }
     assertThat(dropped).isEmpty();
+  }
+
+  @Test
+  void whoHoldsNothingAsksNobody() throws Exception {
+    final Semaphore looked = new Semaphore(0);
+    final Set<Integer> asked = ConcurrentHashMap.newKeySet();
+    try (OrphanedShuffles idle =
+        new OrphanedShuffles(
+            () -> {
+              looked.release();
+              return Set.of();
+            },
+            shuffles -> {
+              asked.add(1);
+              return shuffles;
+            },
+            this::drop,
+            Duration.ofMillis(1),
+            housekeeping)) {
+      assertThat(looked.tryAcquire(3, 20, TimeUnit.SECONDS)).isTrue();
+      assertThat(idle).isNotNull();
+    }
+    assertThat(asked).isEmpty();
   }
 
   @Test

@@ -17,7 +17,13 @@ class ThreadsPageTest {
   private static final Pattern MADE =
       Pattern.compile(
           "Threads\\.daemon(?:OfCaller)?\\([^;]*?\"(?:zerohop-)?([a-z-]+)|new ChoreThread\\(\"([a-z-]+)\""
-              + "|[= (](?:begin|start)\\(\"([a-z]+)\",|Startup<>\\(\"zerohop-([a-z]+)\"");
+              + "|[= (]pool\\(\"([a-z]+)\",|everyLong\\(\"([a-z]+)\"|Startup<>\\(\"zerohop-([a-z]+)\"");
+
+  /** A row of those that are always there: a thread, and how many. */
+  private static final Pattern AT_REST =
+      Pattern.compile("\\| `zerohop-([a-z-]+)`(?:\\*name\\*)? \\| (\\d) \\|");
+
+  private static final int MOST_AT_REST = 6;
 
   private static final Pattern LISTED = Pattern.compile("`zerohop-([a-z-]+)`");
 
@@ -43,6 +49,18 @@ class ThreadsPageTest {
     made.add("control-connect-");
     made.removeIf(name -> name.startsWith("-") || name.equals("zerohop-"));
     assertThat(listed).isEqualTo(made);
+  }
+
+  @Test
+  void anExecutorAtRestHasFewThreads() throws IOException {
+    final String page = Files.readString(Path.of("../docs/limits.md"));
+    final int begin = page.indexOf("At rest");
+    final String listed = page.substring(begin, page.indexOf("Others come with work", begin));
+    int threads = 0;
+    for (final Matcher row = AT_REST.matcher(listed); row.find(); ) {
+      threads += Integer.parseInt(row.group(2));
+    }
+    assertThat(threads).isBetween(1, MOST_AT_REST);
   }
 
   private static boolean isOfExecutors(final Path file) {

@@ -2,6 +2,7 @@ package io.zerohop.spark.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

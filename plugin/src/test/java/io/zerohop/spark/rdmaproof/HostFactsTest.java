@@ -2,6 +2,7 @@ package io.zerohop.spark.rdmaproof;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;

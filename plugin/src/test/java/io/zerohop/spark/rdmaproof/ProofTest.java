@@ -7,6 +7,7 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.device.TestClock;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
+import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import io.zerohop.spark.rdmaproof.ProofReport.Verdict;
 import java.io.IOException;

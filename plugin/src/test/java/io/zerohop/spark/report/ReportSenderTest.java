@@ -2,9 +2,13 @@ package io.zerohop.spark.report;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.ReportCounters.ReaderCounts;
 import io.zerohop.spark.report.ReportSender.SendRate;
 import io.zerohop.spark.report.ShuffleReport.Memory;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import java.net.URL;
 import java.net.URLClassLoader;
 import java.time.Duration;
@@ -30,6 +34,7 @@ class ReportSenderTest {
   private final AtomicLong used = new AtomicLong();
   private final AtomicInteger asked = new AtomicInteger();
   private volatile ClassLoader doctors;
+  private final Housekeeping housekeeping = new Housekeeping(Clock.system());
   private ReportSender sender;
 
   @AfterEach
@@ -37,6 +42,7 @@ class ReportSenderTest {
     if (sender != null) {
       sender.close();
     }
+    housekeeping.close();
   }
 
   @Test
@@ -137,7 +143,17 @@ class ReportSenderTest {
   }
 
   private void start(final Duration interval) {
-    sender = new ReportSender("1", "n", counters, this::memory, this::advice, sent::add, interval);
+    sender =
+        new ReportSender(
+            "1",
+            "n",
+            counters,
+            this::memory,
+            this::advice,
+            sent::add,
+            interval,
+            housekeeping,
+            Clock.system());
   }
 
   private List<Advice> advice() {

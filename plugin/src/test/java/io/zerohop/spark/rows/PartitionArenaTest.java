@@ -2,6 +2,7 @@ package io.zerohop.spark.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.rows.MapOutputBuffer.PartitionArena;
 import java.io.ByteArrayOutputStream;
 import java.util.Random;
 import org.apache.spark.unsafe.Platform;

@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.spillfiles.MapOutputFiles.OutputFile;
 import java.io.ByteArrayOutputStream;

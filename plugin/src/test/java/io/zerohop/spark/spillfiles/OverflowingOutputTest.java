@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.extent.ExtentConsumer;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import io.zerohop.spark.TestNode;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;

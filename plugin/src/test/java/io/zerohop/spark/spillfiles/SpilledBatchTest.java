@@ -3,6 +3,7 @@ package io.zerohop.spark.spillfiles;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.spillfiles.OverflowingOutput.SpilledBatch;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;

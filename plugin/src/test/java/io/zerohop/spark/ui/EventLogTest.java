@@ -4,8 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.spark.report.Advice;
-import io.zerohop.spark.report.ReportJson;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;

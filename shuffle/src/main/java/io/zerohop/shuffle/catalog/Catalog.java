@@ -4,6 +4,8 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
+import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -309,6 +311,25 @@ public final class Catalog {
           Math.min(LARGEST_CHUNK_ENTRIES, FIRST_CHUNK_ENTRIES << Math.min(chunks.size(), 16));
       final long filling = Math.max(doubled, CHUNK_BYTES / (entryBytes + ENTRY_OVERHEAD));
       return (int) Math.max(1, Math.min(filling, GROWTH_BYTES / entryBytes));
+    }
+  }
+
+  /**
+   * One registration of a shuffle in this executor: from the first writer until the shuffle is
+   * unregistered. What was begun in it must not outlive it. Thread safe.
+   */
+  public static final class Registration {
+    private volatile boolean ended;
+
+    Registration() {}
+
+    /** Returns whether the shuffle was unregistered since; once true, always true. */
+    public boolean isEnded() {
+      return ended;
+    }
+
+    void end() {
+      ended = true;
     }
   }
 }

@@ -1,7 +1,26 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.Device;
+import io.zerohop.device.Signal;
+import io.zerohop.device.Signal.SignalEpoch;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
+import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
+import io.zerohop.shuffle.lease.LaneTable.LaneLayout;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
+import java.lang.invoke.VarHandle;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongConsumer;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
 /** A reader's view of one owner's catalog. Thread safe; to be used under a lease. */
@@ -52,5 +71,453 @@ public final class CatalogView {
   /** Drops what was remembered of a shuffle. */
   public void forget(final int shuffleId) {
     shuffles.remove(shuffleId);
+  }
+
+  /** Thrown if a catalog, an entry or its target is damaged or not as expected. */
+  public static final class CatalogException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    public CatalogException(final String message) {
+      super(Category.FETCH_FAILED, message);
+    }
+  }
+
+  /**
+   * A reader's view of one chunk. Lock-free and thread safe; valid under a lease. Entries are
+   * summed once: the word of a slot whose entry was found right is remembered.
+   */
+  static final class ChunkView {
+    private final SegmentMemory memory;
+    private final long offset;
+    private final UnsafeBuffer buffer;
+    private final String owner;
+    private final int shuffleId;
+    private final int slots;
+    private final int slotsOffset;
+    private final int signalsOffset;
+    private final int signals;
+    private final int heapOffset;
+    private final int bytes;
+    private final AtomicLongArray verified;
+
+    /**
+     * Checks the header and all bounds in it.
+     *
+     * @throws CatalogException if this is not that chunk
+     */
+    ChunkView(
+        final SegmentMemory memory,
+        final long offset,
+        final String owner,
+        final int shuffleId,
+        final int position,
+        final long incarnation) {
+      this.memory = memory;
+      this.offset = offset;
+      this.owner = owner;
+      this.shuffleId = shuffleId;
+      if (offset < 0
+          || (offset & 7) != 0
+          || offset > memory.bytes() - (long) ChunkLayout.HEADER_BYTES) {
+        throw damaged();
+      }
+      final UnsafeBuffer header =
+          new UnsafeBuffer(memory.address() + offset, ChunkLayout.HEADER_BYTES);
+      // Summed over a copy, so that what is checked is what is used.
+      final UnsafeBuffer copy = new UnsafeBuffer(new byte[ChunkLayout.CRC_TO]);
+      header.getBytes(0, copy, 0, ChunkLayout.CRC_TO);
+      final java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
+      crc.update(copy.byteArray(), ChunkLayout.CRC_FROM, ChunkLayout.CRC_TO - ChunkLayout.CRC_FROM);
+      if (copy.getLong(ChunkLayout.MAGIC_OFFSET) != ChunkLayout.MAGIC
+          || copy.getInt(ChunkLayout.CRC_OFFSET) != (int) crc.getValue()
+          || copy.getInt(ChunkLayout.VERSION_OFFSET) != ChunkLayout.VERSION
+          || copy.getInt(ChunkLayout.SHUFFLE_OFFSET) != shuffleId
+          || copy.getInt(ChunkLayout.POSITION_OFFSET) != position
+          || copy.getLong(ChunkLayout.INCARNATION_OFFSET) != incarnation) {
+        throw damaged();
+      }
+      bytes = copy.getInt(ChunkLayout.BYTES_OFFSET);
+      slots = copy.getInt(ChunkLayout.SLOT_COUNT_OFFSET);
+      slotsOffset = copy.getInt(ChunkLayout.SLOTS_OFFSET);
+      signalsOffset = copy.getInt(ChunkLayout.SIGNALS_OFFSET);
+      signals = copy.getInt(ChunkLayout.SIGNAL_COUNT_OFFSET);
+      heapOffset = copy.getInt(ChunkLayout.HEAP_OFFSET);
+      if (bytes > memory.bytes() - offset
+          || Integer.bitCount(slots) != 1
+          || slots < 0
+          || signals < 0
+          || slotsOffset != ChunkLayout.HEADER_BYTES
+          || signalsOffset != slotsOffset + (long) slots * ChunkLayout.SLOT_BYTES
+          || heapOffset != signalsOffset + (long) signals * Signal.BYTES
+          || heapOffset > bytes) {
+        throw damaged();
+      }
+      buffer = new UnsafeBuffer(memory.address() + offset, bytes);
+      verified = new AtomicLongArray(slots);
+    }
+
+    /**
+     * Finds a map output.
+     *
+     * @return false if it is not in this chunk
+     * @throws CatalogException if its entry is damaged
+     */
+    boolean find(final long mapId, final EntryCursor cursor) {
+      int slot = ChunkLayout.firstSlot(mapId, slots);
+      for (int i = 0; i < slots; i++) {
+        final int at = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
+        final long word = buffer.getLongVolatile(at + ChunkLayout.SLOT_WORD);
+        if (word == 0) {
+          return false;
+        }
+        if (buffer.getLong(at + ChunkLayout.SLOT_MAP) == mapId) {
+          final long entry = ChunkLayout.entryOffset(word);
+          return entry != 0 && open(slot, word, entry, mapId, cursor);
+        }
+        slot = (slot + 1) & (slots - 1);
+      }
+      return false;
+    }
+
+    /** Tells of each map output of the chunk, and points a cursor at it. */
+    void forEachOutput(final EntryCursor cursor, final LongConsumer outputs) {
+      for (int slot = 0; slot < slots; slot++) {
+        final int at = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
+        final long word = buffer.getLongVolatile(at + ChunkLayout.SLOT_WORD);
+        final long entry = ChunkLayout.entryOffset(word);
+        final long mapId = buffer.getLong(at + ChunkLayout.SLOT_MAP);
+        if (entry != 0 && open(slot, word, entry, mapId, cursor)) {
+          outputs.accept(mapId);
+        }
+      }
+    }
+
+    private boolean open(
+        final int slot,
+        final long word,
+        final long entry,
+        final long mapId,
+        final EntryCursor cursor) {
+      if (entry < heapOffset || entry > bytes - (long) EntryLayout.HEADER_BYTES) {
+        throw damaged();
+      }
+      final int at = (int) entry;
+      final int length = buffer.getInt(at + EntryLayout.BYTES_OFFSET);
+      if (length < EntryLayout.HEADER_BYTES || length > bytes - entry) {
+        throw damaged();
+      }
+      if (verified.get(slot) != word) {
+        if (!EntryImage.isIntact(buffer, at, length)) {
+          throw damaged();
+        }
+        verified.set(slot, word);
+      }
+      if (buffer.getLong(at + EntryLayout.MAP_OFFSET) != mapId
+          || buffer.getInt(at + EntryLayout.SHUFFLE_OFFSET) != shuffleId) {
+        throw damaged();
+      }
+      cursor.wrap(this, buffer, entry, length);
+      return true;
+    }
+
+    /** Returns whether the map output that the cursor points at is complete (acquire). */
+    boolean ready(final EntryCursor cursor) {
+      return Signal.atLeast(buffer.getIntVolatile(signalOffset(cursor)), cursor.readyEpoch());
+    }
+
+    /** The ready signal of the map output that the cursor points at. */
+    Signal signal(final Device device, final EntryCursor cursor) {
+      return device.signal(memory.segment(), offset + signalOffset(cursor));
+    }
+
+    /** The same for streams of a GPU; absent if that cannot reach it. */
+    @Nullable Signal signal(final Device device, final Device gpu, final EntryCursor cursor) {
+      return memory.signal(device, gpu, offset + signalOffset(cursor));
+    }
+
+    private int signalOffset(final EntryCursor cursor) {
+      final int signal = cursor.readySignal();
+      if (signal < 0 || signal >= signals) {
+        throw damaged();
+      }
+      return signalsOffset + signal * Signal.BYTES;
+    }
+
+    /** Segment of the chunk behind this one; meaningful if {@link #nextOffset} is not negative. */
+    long nextSegment() {
+      return buffer.getLong(ChunkLayout.NEXT_SEGMENT_OFFSET);
+    }
+
+    /** Offset of the chunk behind this one (acquire); -1 if there is none yet. */
+    long nextOffset() {
+      return buffer.getLongVolatile(ChunkLayout.NEXT_CHUNK_OFFSET) - ChunkLayout.NEXT_BIAS;
+    }
+
+    String describe() {
+      return "the catalog of executor " + owner + ", shuffle " + shuffleId;
+    }
+
+    private CatalogException damaged() {
+      return new CatalogException(
+          describe() + " (segment " + memory.id() + ", offset " + offset + ") is damaged");
+    }
+  }
+
+  /**
+   * A reader's view of one shuffle of one owner: its chain of chunks. Thread safe; to be used under
+   * a lease, after {@link CatalogView#shuffle} has confirmed it under that lease. A look-up neither
+   * locks, allocates nor makes a system call, but for chunks that are seen for the first time.
+   */
+  public static final class ShuffleView {
+    private static final int LONGEST_CHAIN = 4096;
+
+    private final RootView.Listing listing;
+    private final SegmentResolver segments;
+    private final String owner;
+    private final long incarnation;
+    private volatile ChunkView[] chunks = {};
+
+    ShuffleView(
+        final RootView.Listing listing,
+        final SegmentResolver segments,
+        final String owner,
+        final long incarnation) {
+      this.listing = listing;
+      this.segments = segments;
+      this.owner = owner;
+      this.incarnation = incarnation;
+      extend(0, listing.segmentId(), listing.chunkOffset());
+    }
+
+    RootView.Listing listing() {
+      return listing;
+    }
+
+    /**
+     * Points the cursor at a map output.
+     *
+     * @return false if the owner does not list it
+     * @throws CatalogException if what was found is damaged
+     */
+    public boolean find(final long mapId, final EntryCursor cursor) {
+      int position = 0;
+      for (; ; ) {
+        final ChunkView[] known = chunks;
+        for (; position < known.length; position++) {
+          if (known[position].find(mapId, cursor)) {
+            return true;
+          }
+        }
+        final ChunkView last = known[position - 1];
+        final long next = last.nextOffset();
+        if (next < 0) {
+          return false;
+        }
+        extend(position, last.nextSegment(), next);
+      }
+    }
+
+    /**
+     * Returns the signal that is raised, for the host, when the map output at the cursor is
+     * complete.
+     */
+    public SignalEpoch ready(final Device device, final EntryCursor cursor) {
+      return new SignalEpoch(cursor.chunk().signal(device, cursor), cursor.readyEpoch());
+    }
+
+    /** The same for streams of a GPU, too; absent if that cannot reach it. */
+    public @Nullable SignalEpoch ready(
+        final Device device, final Device gpu, final EntryCursor cursor) {
+      final Signal signal = cursor.chunk().signal(device, gpu, cursor);
+      return signal == null ? null : new SignalEpoch(signal, cursor.readyEpoch());
+    }
+
+    /** Returns whether the map output that the cursor points at is complete (acquire). */
+    public boolean isReady(final EntryCursor cursor) {
+      return cursor.chunk().ready(cursor);
+    }
+
+    /**
+     * Returns the map outputs that are complete, with the segments in which each lies, its chunk's
+     * and all those before it included. Those that cannot be found are left out.
+     *
+     * @throws CatalogException if what was found is damaged
+     */
+    public Map<Long, Set<Long>> outputs() {
+      final Map<Long, Set<Long>> outputs = new HashMap<>();
+      final Set<Long> chain = new HashSet<>(Set.of(listing.segmentId()));
+      final EntryCursor cursor = new EntryCursor();
+      for (int position = 0; ; position++) {
+        final ChunkView chunk = chunks[position];
+        chunk.forEachOutput(
+            cursor,
+            mapId -> {
+              if (!outputs.containsKey(mapId) && chunk.ready(cursor)) {
+                final Set<Long> segments = new HashSet<>(chain);
+                for (int batch = 0; batch < cursor.batches(); batch++) {
+                  segments.add(cursor.segmentOf(batch));
+                }
+                outputs.put(mapId, segments);
+              }
+            });
+        final long next = chunk.nextOffset();
+        if (next < 0) {
+          return outputs;
+        }
+        chain.add(chunk.nextSegment());
+        try {
+          extend(position + 1, chunk.nextSegment(), next);
+        } catch (final CatalogException e) {
+          return outputs; // Nobody finds those behind it, and all find those before.
+        }
+      }
+    }
+
+    private synchronized void extend(final int position, final long segmentId, final long offset) {
+      final ChunkView[] known = chunks;
+      if (known.length > position) {
+        return;
+      }
+      final SegmentMemory memory = position < LONGEST_CHAIN ? segments.resolve(segmentId) : null;
+      if (memory == null) {
+        throw new CatalogException(
+            "the catalog of executor "
+                + owner
+                + ", shuffle "
+                + listing.shuffleId()
+                + ", continues in segment "
+                + segmentId
+                + ", which is not there");
+      }
+      final ChunkView[] longer = Arrays.copyOf(known, position + 1);
+      longer[position] =
+          new ChunkView(memory, offset, owner, listing.shuffleId(), position, incarnation);
+      chunks = longer;
+    }
+  }
+
+  /**
+   * A reader's view of an owner's root segment. Thread safe, lock-free; does not own the mapping.
+   */
+  public static final class RootView {
+    private static final int MAX_READS = 10_000;
+
+    private final UnsafeBuffer buffer;
+    private final String owner;
+
+    /**
+     * Checks the header.
+     *
+     * @param owner names the owner in messages
+     * @throws CatalogException if this is not the root of the expected incarnation
+     */
+    public RootView(final SegmentMemory memory, final long incarnation, final String owner) {
+      this.buffer = memory.buffer();
+      this.owner = owner;
+      if (buffer.capacity() < RootLayout.BYTES
+          || buffer.getLong(RootLayout.MAGIC_OFFSET) != RootLayout.MAGIC
+          || buffer.getInt(RootLayout.VERSION_OFFSET) != RootLayout.VERSION
+          || buffer.getInt(RootLayout.TABLE_OFFSET) != RootLayout.TABLE
+          || buffer.getInt(RootLayout.TABLE_SLOTS_OFFSET) != RootLayout.TABLE_SLOTS
+          || buffer.getInt(RootLayout.DIRECTORY_OFFSET) != RootLayout.DIRECTORY
+          || buffer.getInt(RootLayout.DIRECTORY_CELLS_OFFSET) != RootLayout.DIRECTORY_CELLS
+          || buffer.getInt(RootLayout.LANES_OFFSET) != RootLayout.LANES
+          || buffer.getInt(RootLayout.LANE_COUNT_OFFSET) != LaneLayout.LANES
+          || buffer.getInt(RootLayout.CRC_OFFSET) != RootLayout.checksum(memory)) {
+        throw new CatalogException("the root segment of executor " + owner + " is damaged");
+      }
+      if (buffer.getLong(RootLayout.INCARNATION_OFFSET) != incarnation) {
+        throw new CatalogException(
+            "executor " + owner + " was restarted, and its earlier blocks are lost");
+      }
+    }
+
+    /** Returns whether the owner still uses the segment of this id (acquire). */
+    public boolean inUse(final long segmentId) {
+      return inSlot(SegmentIds.slot(segmentId)) == segmentId;
+    }
+
+    /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
+    public long inSlot(final int slot) {
+      return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
+    }
+
+    /**
+     * Returns whether the owner has said that nothing of its memory changes any more (acquire). Its
+     * list of shuffles stays as well.
+     */
+    public boolean isEnded() {
+      return buffer.getLongVolatile(RootLayout.ENDED_OFFSET) != 0;
+    }
+
+    /** Returns the shuffles that are listed, but for those whose cells are being written. */
+    public Set<Integer> shuffles() {
+      final Set<Integer> shuffles = new HashSet<>();
+      for (int cell = 0; cell < RootLayout.DIRECTORY_CELLS; cell++) {
+        final int at = RootLayout.DIRECTORY + cell * RootLayout.CELL_BYTES;
+        if (buffer.getInt(at + RootLayout.CELL_STATE) == RootLayout.STATE_USED) {
+          shuffles.add(buffer.getInt(at + RootLayout.CELL_SHUFFLE));
+        }
+      }
+      return shuffles;
+    }
+
+    /** Returns how many bytes its owner would lend, as it said last. */
+    public long lendable() {
+      return buffer.getLongVolatile(RootLayout.LENDABLE_OFFSET);
+    }
+
+    /**
+     * Looks a shuffle up.
+     *
+     * @return where its first chunk is and the version of its cell, if it is listed
+     */
+    @Nullable Listing find(final int shuffleId) {
+      final int cells = RootLayout.DIRECTORY_CELLS;
+      for (int i = 0; i < cells; i++) {
+        final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);
+        final Listing listing = read(RootLayout.DIRECTORY + index * RootLayout.CELL_BYTES);
+        if (listing.state == RootLayout.STATE_EMPTY) {
+          return null;
+        }
+        if (listing.state == RootLayout.STATE_USED && listing.shuffleId == shuffleId) {
+          return listing;
+        }
+      }
+      return null;
+    }
+
+    /** Returns whether nothing changed in the cell since the listing was read (acquire). */
+    boolean isCurrent(final Listing listing) {
+      return buffer.getIntVolatile(listing.cell + RootLayout.CELL_VERSION) == listing.version;
+    }
+
+    @SuppressWarnings("ThreadPriorityCheck") // The loop has an end, and fails there.
+    private Listing read(final int cell) {
+      for (int i = 0; i < MAX_READS; i++) {
+        final int version = buffer.getIntVolatile(cell + RootLayout.CELL_VERSION);
+        if ((version & 1) == 0) {
+          final int state = buffer.getInt(cell + RootLayout.CELL_STATE);
+          final int shuffleId = buffer.getInt(cell + RootLayout.CELL_SHUFFLE);
+          final long segmentId = buffer.getLong(cell + RootLayout.CELL_SEGMENT);
+          final long offset = buffer.getLong(cell + RootLayout.CELL_CHUNK);
+          VarHandle.loadLoadFence();
+          if (buffer.getIntVolatile(cell + RootLayout.CELL_VERSION) == version) {
+            return new Listing(cell, version, state, shuffleId, segmentId, offset);
+          }
+        }
+        Thread.onSpinWait();
+        if (i > 100) {
+          Thread.yield();
+        }
+      }
+      throw new CatalogException(
+          "the shuffle directory of executor "
+              + owner
+              + " stays half written: it died or is damaged");
+    }
+
+    record Listing(
+        int cell, int version, int state, int shuffleId, long segmentId, long chunkOffset) {}
   }
 }

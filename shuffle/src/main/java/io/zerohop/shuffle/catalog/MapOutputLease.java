@@ -1,9 +1,9 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.block.DamagedOutputException;
-import io.zerohop.shuffle.extent.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.extent.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import java.io.InputStream;

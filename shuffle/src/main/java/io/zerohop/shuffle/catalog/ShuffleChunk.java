@@ -3,6 +3,8 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
+import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
+import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;

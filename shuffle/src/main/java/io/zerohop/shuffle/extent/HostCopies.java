@@ -3,6 +3,7 @@ package io.zerohop.shuffle.extent;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.HostCopy;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;

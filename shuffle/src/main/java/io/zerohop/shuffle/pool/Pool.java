@@ -8,6 +8,7 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.pool.PoolSegment.FreeMap;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.spill;
 
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
@@ -14,10 +14,11 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes room in an executor's pools: moves unused map outputs out on its own thread, and releases
+ * Makes room in an executor's pools: moves unused map outputs out in the background, and releases
  * GPU memory on request. Thread safe.
  */
 public final class Evictor {
@@ -36,15 +37,16 @@ public final class Evictor {
   private final @Nullable PoolShrinker shrinker;
 
   /** Absent if map outputs stay. */
-  private final @Nullable ChoreThread thread;
+  private final Housekeeping.@Nullable Chore moving;
 
   /**
-   * Starts the thread, if map outputs may leave.
+   * Begins to look after the pools, if map outputs may leave.
    *
    * @param cold takes what leaves host memory, if something does
    * @param memory whose pools have the room made
    * @param leases holds an output of the catalog's, if it was not freed
    * @param copying whether copies of published outputs are under way
+   * @param housekeeping does the moving
    * @throws io.zerohop.device.ZerohopException (FALLBACK) if there is no thread
    */
   public Evictor(
@@ -55,6 +57,7 @@ public final class Evictor {
       final AccessTimes accessTimes,
       final Function<OwnOutput, @Nullable MapOutputLease> leases,
       final BooleanSupplier copying,
+      final Housekeeping housekeeping,
       final Clock clock) {
     this.memory = memory;
     spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
@@ -66,7 +69,8 @@ public final class Evictor {
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
-    thread = moves ? new ChoreThread("spiller", PERIOD, clock, spiller::round) : null;
+    moving =
+        moves ? housekeeping.everyLong("spiller", PERIOD, spiller::isNeeded, spiller::round) : null;
   }
 
   /**
@@ -79,8 +83,8 @@ public final class Evictor {
 
   /** Has the spiller look again soon, as when a lender wants its memory back. Does not wait. */
   public void hurry() {
-    if (thread != null) {
-      thread.hurry();
+    if (moving != null) {
+      moving.hurry();
     }
   }
 
@@ -132,16 +136,16 @@ public final class Evictor {
     spiller.close();
   }
 
-  /** Ends the thread, for which it waits a limited time. Idempotent. */
+  /** Ends what is being moved, for which it waits a limited time. Idempotent. */
   public void close() {
-    if (thread != null) {
-      thread.close();
+    if (moving != null) {
+      moving.close();
     }
   }
 
-  /** The thread, if it is still at work. */
-  public @Nullable ChoreThread alive() {
-    return thread != null && thread.isAlive() ? thread : null;
+  /** Returns whether something is being moved. */
+  public boolean isBusy() {
+    return moving != null && moving.isBusy();
   }
 
   /**
@@ -181,5 +185,73 @@ public final class Evictor {
 
     /** Forgets a map output whose shuffle ended while it was being stored. */
     void drop(int shuffleId, long mapId);
+  }
+
+  /**
+   * A request for GPU memory that a caller waits for. One thread waits, the spiller's moves map
+   * outputs meanwhile; either may end it. Thread safe.
+   */
+  static final class Eviction {
+    private final EvictionScope scope;
+    private final LongSupplier missing;
+    private final Clock clock;
+    private boolean over;
+    private boolean exhausted;
+
+    /**
+     * @param missing bytes that are still to be given back; looks for what can be, and gives it
+     *     back
+     * @param clock by which who waits looks again
+     */
+    Eviction(final EvictionScope scope, final LongSupplier missing, final Clock clock) {
+      this.scope = scope;
+      this.missing = missing;
+      this.clock = clock;
+    }
+
+    EvictionScope scope() {
+      return scope;
+    }
+
+    long missing() {
+      return missing.getAsLong();
+    }
+
+    /** Nobody waits for it any more. */
+    synchronized void end() {
+      over = true;
+      notifyAll();
+    }
+
+    /** Is to be looked at once more. */
+    synchronized void again() {
+      exhausted = false;
+    }
+
+    /** Nothing is left that could be moved. */
+    synchronized void exhaust() {
+      exhausted = true;
+      notifyAll();
+    }
+
+    synchronized boolean isOver() {
+      return over;
+    }
+
+    synchronized boolean isExhausted() {
+      return exhausted;
+    }
+
+    /** Tells who waits that some bytes have moved. */
+    synchronized void moved() {
+      notifyAll();
+    }
+
+    /** Waits for news for at most so long. */
+    synchronized void await(final long nanos) throws InterruptedException {
+      if (!over && nanos > 0) {
+        clock.await(this, nanos);
+      }
+    }
   }
 }

@@ -5,6 +5,7 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.spill.Evictor.Eviction;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;

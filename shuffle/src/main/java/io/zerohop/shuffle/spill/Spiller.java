@@ -19,6 +19,7 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
+import io.zerohop.shuffle.spill.Evictor.Eviction;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import java.time.Duration;
@@ -45,7 +46,7 @@ import org.slf4j.LoggerFactory;
  * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker},
  * and when a lender wants its memory back.
  *
- * <p>{@link #round} belongs to one thread; everything else may be called by any.
+ * <p>{@link #round} belongs to one thread at a time; everything else may be called by any.
  */
 final class Spiller implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
@@ -249,14 +250,32 @@ final class Spiller implements AutoCloseable {
     return false;
   }
 
-  private void relieve(final Tier tier, final boolean isShort) {
-    final Pool pool = tiers.of(tier);
+  /** Returns whether a round has something to do. Does not wait. */
+  boolean isNeeded() {
+    final Pool gpuPool = tiers.device();
+    return asked.get() != null
+        || deviceIsShort
+        || hostIsShort
+        || gpuPool != null && (gpuPool.hasRecalled() || isFull(gpuPool))
+        || isFull(tiers.host());
+  }
+
+  private boolean isFull(final Pool pool) {
     final PoolStats stats = pool.stats();
-    // What is borrowed already is room as well, and costs nobody until it is recalled.
-    final long elsewhere = stats.loans().borrowedFreeBytes();
+    return usedBytes(pool.tier(), stats) > conf.start() * stats.limitBytes();
+  }
+
+  /** Own bytes of a pool that nothing takes away yet. */
+  private long usedBytes(final Tier tier, final PoolStats stats) {
     final long waiting =
         reclaimer.waitingBytes(region -> region.tier() == tier && !region.isBorrowed());
-    final long used = stats.ownUsedBytes() - elsewhere - waiting;
+    // What is borrowed already is room as well, and costs nobody until it is recalled.
+    return stats.ownUsedBytes() - stats.loans().borrowedFreeBytes() - waiting;
+  }
+
+  private void relieve(final Tier tier, final boolean isShort) {
+    final PoolStats stats = tiers.of(tier).stats();
+    final long used = usedBytes(tier, stats);
     if (!isShort && used <= conf.start() * stats.limitBytes()) {
       return;
     }

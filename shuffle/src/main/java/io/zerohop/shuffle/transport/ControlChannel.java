@@ -1,6 +1,9 @@
 package io.zerohop.shuffle.transport;
 
+import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Consumer;
 
 /**
  * A channel for small requests and responses between the executors of one application, on any node.
@@ -29,4 +32,50 @@ public interface ControlChannel extends AutoCloseable {
   /** Stops answering and closes all links, both ways. Idempotent. */
   @Override
   void close();
+
+  /**
+   * A connection to another executor's {@link ControlChannel}, for requests one way. Thread safe;
+   * whoever connected owns and closes it.
+   */
+  interface ControlLink extends AutoCloseable {
+
+    /**
+     * Asks, without waiting. Questions of one link are answered in any order. The future completes
+     * on a thread of the channel, which must not be blocked: exceptionally if the other end refuses
+     * ({@link io.zerohop.device.ZerohopException} with its words), and with an {@link
+     * io.zerohop.device.exchange.ExchangeException} (CLOSED) for all that is open when the link
+     * breaks, or (TIMEOUT) if no answer came within the limit that the channel was made with.
+     *
+     * @param question from its position to its limit; not to be changed before the answer is there
+     */
+    CompletableFuture<ByteBuffer> ask(ByteBuffer question);
+
+    /** Returns whether the link stands, as far as is known here. */
+    boolean alive();
+
+    /** Runs once when the link breaks or is closed; at once if it is already. */
+    void onClosed(Runnable action);
+
+    /** Breaks the link; the other end is told. Idempotent. */
+    @Override
+    void close();
+  }
+
+  /** Answers the requests of a {@link ControlChannel}. Thread safe. */
+  interface ControlService {
+
+    /**
+     * A question has come. Called on a thread of the channel, which must not be blocked.
+     *
+     * @param link names the link that it came by; never used again for another
+     * @param question valid during this call only
+     * @param answer to be called once, by any thread, now or later; what is given must not be
+     *     changed afterwards
+     * @throws RuntimeException to refuse; the message travels to the one who asked
+     */
+    void asked(long link, ByteBuffer question, Consumer<ByteBuffer> answer);
+
+    /** The link is gone, and nothing comes by it any more. Called once for each link that asked. */
+    void disconnected(long link);
+  }
 }

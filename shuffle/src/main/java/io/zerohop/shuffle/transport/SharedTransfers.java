@@ -11,6 +11,7 @@ import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import java.io.FilterInputStream;
 import java.io.IOException;

@@ -1,11 +1,14 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -72,5 +75,33 @@ public interface Transport {
 
     /** Gives the memory back; called exactly once, by any thread. */
     void release();
+  }
+
+  /**
+   * The transport for blocks that no other one can read. It does not depend on the others, and also
+   * reads blocks that an owner has in files. Thread safe.
+   */
+  @FunctionalInterface
+  interface FallbackTransport extends Transport {
+
+    /**
+     * Returns whether anybody serves an owner's blocks: false if nobody answers there although
+     * there is a way, or for all of the limit. Waits no longer than that.
+     */
+    default boolean answers(final BlockSource source, final Duration limit) {
+      return true;
+    }
+  }
+
+  /** Thrown if blocks cannot be read from their owner's memory, but only sent by it. */
+  final class NotGettableException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * @param why they cannot be, as a part of a sentence
+     */
+    public NotGettableException(final String why) {
+      super(Category.FALLBACK, Message.of("the blocks cannot be read directly").because(why));
+    }
   }
 }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.write;
 
+import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Signal;
 import io.zerohop.device.WaitException;
@@ -29,6 +30,7 @@ import org.slf4j.LoggerFactory;
  * output's ready word behind them, which readers wait for, on their GPU or on the host. One thread
  * looks at the words of all these outputs: when one is raised, it wakes who sleeps on it, gives the
  * stream back and drops the references that keep the memory from others while copies write to it.
+ * It comes with the first such output, and goes after half a minute without one.
  *
  * <p>Copies that take longer than the limit fail their own output: its readers are told, it is
  * withdrawn, so that Spark runs the map task again, and its memory is given back once the copies
@@ -42,6 +44,8 @@ public final class CopyCompletions implements AutoCloseable {
 
   private static final Duration STOP_LIMIT = Duration.ofSeconds(30);
 
+  private static final long IDLE_SECONDS = 30;
+
   /** Between looks at the words: sleeping hosts look themselves after 5 ms at most. */
   private static final long LOOK_MICROS = 200;
 
@@ -54,7 +58,11 @@ public final class CopyCompletions implements AutoCloseable {
   private final BlockingQueue<Event> queue = new LinkedBlockingQueue<>();
   private final AtomicInteger pending = new AtomicInteger();
   private final LongAdder begun = new LongAdder();
-  private final Thread thread;
+
+  /** Absent while nothing is under way, and nothing was lately. */
+  @GuardedBy("this")
+  private @Nullable Thread thread;
+
   private @Nullable RuntimeException failure;
   private boolean closed;
 
@@ -90,14 +98,11 @@ public final class CopyCompletions implements AutoCloseable {
 
   /**
    * @param limit of the copies of one map output
-   * @throws ZerohopException (FALLBACK) if its thread cannot be started
    */
   public CopyCompletions(final Devices devices, final Catalog catalog, final Duration limit) {
     this.devices = devices;
     this.catalog = catalog;
     this.limit = limit;
-    thread = Threads.daemon(this::run, "zerohop-copy-completions");
-    thread.start();
   }
 
   /**
@@ -106,8 +111,8 @@ public final class CopyCompletions implements AutoCloseable {
    * @param output with the reference that {@link Catalog#publishPending} took; taken over if this
    *     returns true
    * @param copies taken over likewise
-   * @return false if the GPU cannot reach the word, or the node ends: somebody has to wait for the
-   *     copies
+   * @return false if the GPU cannot reach the word, the system has no thread left, or the node
+   *     ends: somebody has to wait for the copies
    * @throws ZerohopException (FATAL) if the GPU has failed
    */
   boolean follow(final OwnOutput output, final CopyStream copies) {
@@ -121,7 +126,7 @@ public final class CopyCompletions implements AutoCloseable {
         throw new ZerohopException(
             ZerohopException.Category.FATAL, "the GPU of this executor has failed", failure);
       }
-      if (closed) {
+      if (closed || !hasThread()) {
         return false;
       }
       begun.increment();
@@ -131,25 +136,50 @@ public final class CopyCompletions implements AutoCloseable {
     }
   }
 
-  private void run() {
-    final List<UnderWay> underWay = new ArrayList<>();
+  @GuardedBy("this")
+  private boolean hasThread() {
+    if (thread != null) {
+      return true;
+    }
+    final Thread started = Threads.daemon(this::run, "zerohop-copy-completions");
     try {
-      follow(underWay);
-    } finally {
-      for (Event left = queue.poll(); left != null; left = queue.poll()) {
-        add(left, underWay);
-      }
-      underWay.forEach(this::abort);
+      started.start();
+      thread = started;
+      return true;
+    } catch (final ZerohopException e) {
+      LOG.debug("the map task waits for its copies", e);
+      return false;
     }
   }
 
-  /** Until it is closed and nothing is under way, or the GPU fails. */
+  private void run() {
+    final List<UnderWay> underWay = new ArrayList<>();
+    boolean done = false;
+    try {
+      follow(underWay);
+      done = true; // What comes from now on belongs to the next thread.
+    } finally {
+      if (!done) {
+        for (Event left = queue.poll(); left != null; left = queue.poll()) {
+          add(left, underWay);
+        }
+        underWay.forEach(this::abort);
+      }
+    }
+  }
+
+  /** Until nothing is under way, and this is closed or nothing more has come, or the GPU fails. */
   private void follow(final List<UnderWay> underWay) {
-    while (!(underWay.isEmpty() && isClosed() && queue.isEmpty())) {
+    boolean idle = false;
+    while (!(underWay.isEmpty() && ends(idle))) {
       try {
-        add(
-            underWay.isEmpty() ? queue.take() : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS),
-            underWay);
+        final boolean mayEnd = underWay.isEmpty();
+        final Event next =
+            mayEnd
+                ? queue.poll(IDLE_SECONDS, TimeUnit.SECONDS)
+                : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS);
+        idle = mayEnd && next == null;
+        add(next, underWay);
       } catch (final InterruptedException e) {
         LOG.debug("interrupted, and goes on until it is closed", e);
       }
@@ -168,8 +198,15 @@ public final class CopyCompletions implements AutoCloseable {
     }
   }
 
-  private synchronized boolean isClosed() {
-    return closed;
+  /** Whether the thread is to end, which then nobody counts on any more. */
+  private synchronized boolean ends(final boolean idle) {
+    if (!queue.isEmpty() || !closed && !idle) {
+      return false;
+    }
+    if (!closed) {
+      thread = null;
+    }
+    return true;
   }
 
   private boolean hasEnded(final UnderWay next) {
@@ -258,13 +295,15 @@ public final class CopyCompletions implements AutoCloseable {
    */
   @Override
   public void close() {
+    final Thread last;
     synchronized (this) {
       closed = true;
-      if (failure != null) {
+      last = thread;
+      if (failure != null || last == null) {
         return;
       }
       queue.add(new Event(null));
     }
-    Deadline.in(STOP_LIMIT).await(() -> !thread.isAlive(), thread::join);
+    Deadline.in(STOP_LIMIT).await(() -> !last.isAlive(), last::join);
   }
 }

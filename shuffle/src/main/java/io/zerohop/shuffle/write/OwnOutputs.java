@@ -8,7 +8,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.owner.BlockHolder;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.pool.PinnedTarget;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import java.time.Duration;
 import org.agrona.UnsafeAccess;
 import org.jspecify.annotations.Nullable;

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.pool;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.shuffle.pool.PoolSegment.FreeMap;
 import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;

@@ -8,6 +8,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.pool.PoolSegment.FreeMap;
 import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;

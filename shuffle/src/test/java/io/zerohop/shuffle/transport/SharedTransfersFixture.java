@@ -7,6 +7,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.transport.Transport.Sink;
 import java.io.IOException;

@@ -3,12 +3,14 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -40,6 +42,7 @@ import java.util.stream.LongStream;
  *  exhaust                       takes all threads that this process can have
  *  release                       gives them back
  *  another                       starts one more node, and ends it
+ *  work                          the threads that do a long chore, and what is for other nodes
  *  pend MAPS                     publishes map outputs of shuffle 1 whose copies its device holds
  *  letGo                         has the device do them
  *  fail                          the same as pend, of copies that fail; what ends the process then
@@ -265,6 +268,8 @@ final class NodeProcess implements AutoCloseable {
         case "release":
           threads.release(Integer.MAX_VALUE);
           return "ok";
+        case "work":
+          return work();
         case "pend":
           device.hold();
           new GpuBlocks(device).write(node, "far", Integer.parseInt(words[1]), 1);
@@ -279,6 +284,26 @@ final class NodeProcess implements AutoCloseable {
         default:
           return "failed: what is " + words[0];
       }
+    }
+
+    private String work() {
+      final CompletableFuture<String> longChore = new CompletableFuture<>();
+      final CompletableFuture<String> forOthers = new CompletableFuture<>();
+      try (RemoteThreads remote = new RemoteThreads();
+          Housekeeping.Chore chore =
+              node.housekeeping()
+                  .everyLong("long", Duration.ofDays(1), () -> true, () -> complete(longChore));
+          Housekeeping.Chore often =
+              node.housekeeping().every("often", Duration.ofMillis(10), remote::maintain)) {
+        remote.sends().execute(() -> complete(forOthers));
+        chore.hurry();
+        assertThat(often).isNotNull();
+        return longChore.join() + " " + forOthers.join();
+      }
+    }
+
+    private static void complete(final CompletableFuture<String> by) {
+      by.complete(Thread.currentThread().getName());
     }
 
     private String fail() {

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Arriving;
 import io.zerohop.spark.blocktransfer.sent.Uploads.Reply;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.concurrent.Executor;

@@ -1,10 +1,12 @@
 package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
-import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
+import io.zerohop.spark.blocktransfer.sent.Connections.Connection;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.api;
 
 import com.nvidia.spark.rapids.ShimLoader;
 import io.zerohop.spark.compat.LinkedMember;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;

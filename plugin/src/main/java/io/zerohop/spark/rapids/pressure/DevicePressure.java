@@ -8,7 +8,7 @@ import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.log.SparkCode;
-import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import io.zerohop.spark.rapids.api.SpillStore;
 import io.zerohop.spark.rapids.setup.PoolAdvice;
 import io.zerohop.spark.rapids.setup.RapidsMode;

@@ -4,7 +4,7 @@ import io.zerohop.device.Message;
 import io.zerohop.shuffle.conf.Keys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
-import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.SparkConf;

@@ -13,7 +13,7 @@ import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.memory.PoolSizing;
-import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.IOException;
 import java.io.InputStream;

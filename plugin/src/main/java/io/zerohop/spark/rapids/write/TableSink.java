@@ -6,12 +6,13 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.extent.ExtentConsumer;
-import io.zerohop.shuffle.write.PackSource;
+import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
+import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.PackedColumns;
+import io.zerohop.spark.rapids.write.KudoBatch.KudoSlice;
 import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 import java.time.Duration;
@@ -434,5 +435,38 @@ public abstract sealed class TableSink implements AutoCloseable {
         free.run();
       }
     }
+  }
+
+  /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
+  interface OutputBatch {
+
+    /** Whether there is none. */
+    boolean isEmpty();
+
+    /** Bytes of the blocks on the GPU, without what the host has to say of them. */
+    long bytes();
+
+    /**
+     * What the host has to say of each block, in its memory; null if the blocks describe
+     * themselves.
+     */
+    @Nullable PackSource headers();
+
+    /** The blocks, where they lie on the GPU. */
+    PackSource payload();
+
+    /** Receives bytes of blocks: memory on the GPU, the offset in it, and their place. */
+    @FunctionalInterface
+    interface Placing {
+      void place(DeviceMemoryBuffer from, long offset, long address, long bytes);
+    }
+
+    /**
+     * Lays the bytes out, partition by partition and without gaps.
+     *
+     * @param first where the first one is to be
+     * @return where each partition begins, and where the last one ends
+     */
+    long[] layOut(long first, Placing placing);
   }
 }

@@ -9,6 +9,7 @@ import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;

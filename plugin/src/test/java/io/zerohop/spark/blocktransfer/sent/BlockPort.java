@@ -1,5 +1,6 @@
 package io.zerohop.spark.blocktransfer.sent;
 
+import io.zerohop.spark.blocktransfer.sent.SparkPort.Neighbours;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.lang.reflect.Proxy;

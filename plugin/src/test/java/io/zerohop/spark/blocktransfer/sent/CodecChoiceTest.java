@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.conf.Config.SentCodec;
+import io.zerohop.spark.blocktransfer.sent.MessageCodec.CodecChoice;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.Map;

@@ -3,6 +3,8 @@ package io.zerohop.spark.blocktransfer.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.spark.blocktransfer.sent.Connections.Connection;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

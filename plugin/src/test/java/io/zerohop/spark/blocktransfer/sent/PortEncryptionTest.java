@@ -2,6 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.blocktransfer.sent.SparkPort.PortEncryption;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 

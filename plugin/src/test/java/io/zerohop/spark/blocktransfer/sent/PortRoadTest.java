@@ -7,6 +7,8 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config.SentCodec;
+import io.zerohop.spark.blocktransfer.sent.Connections.Connection;
+import io.zerohop.spark.blocktransfer.sent.MessageCodec.CodecChoice;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;

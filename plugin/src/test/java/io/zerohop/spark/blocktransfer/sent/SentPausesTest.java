@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Path;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;

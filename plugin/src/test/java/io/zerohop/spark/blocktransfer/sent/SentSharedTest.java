@@ -6,6 +6,7 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

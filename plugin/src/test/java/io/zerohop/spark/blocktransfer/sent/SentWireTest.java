@@ -10,6 +10,7 @@ import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.TlsKeys;
+import io.zerohop.spark.blocktransfer.sent.SparkPort.PortEncryption;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;

@@ -3,8 +3,9 @@ package io.zerohop.spark.blocktransfer.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
-import io.zerohop.shuffle.transport.ControlService;
-import io.zerohop.shuffle.transport.remote.wire.Questions;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
+import io.zerohop.spark.blocktransfer.sent.Connections.Connection;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;

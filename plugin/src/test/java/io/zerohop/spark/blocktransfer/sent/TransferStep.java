@@ -2,6 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -2,6 +2,7 @@ package io.zerohop.spark.blocktransfer.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.blocktransfer.sent.Uploads.UploadId;
 import java.util.Random;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockId$;

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.api;
 
 import io.zerohop.spark.compat.ConstantPool;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;

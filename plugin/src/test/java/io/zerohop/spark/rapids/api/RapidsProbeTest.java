@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.api;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.compat.LinkedMember;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import java.io.IOException;
 import java.net.URISyntaxException;
 import java.nio.file.Files;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.nvidia.spark.rapids.RapidsConf;
 import io.zerohop.spark.rapids.api.RapidsClasses.ShuffleEnv;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import java.io.IOException;
 import java.net.URL;
 import java.net.URLClassLoader;

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
+import io.zerohop.spark.rapids.format.KudoLayout.KudoBlock;
 import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.io.ByteArrayInputStream;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
-import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import io.zerohop.spark.rapids.setup.RapidsMode.RapidsRelease;
 import java.io.IOException;
 import java.io.InputStream;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.cuda.CudaDevice;
-import io.zerohop.spark.rapids.api.RapidsFeature;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import io.zerohop.spark.rapids.api.RapidsProbe;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;

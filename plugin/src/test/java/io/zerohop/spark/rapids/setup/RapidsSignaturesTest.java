@@ -2,8 +2,8 @@ package io.zerohop.spark.rapids.setup;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.rapids.api.RapidsFeature;
 import io.zerohop.spark.rapids.api.RapidsMember;
+import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
 import io.zerohop.spark.rapids.setup.RapidsMode.RapidsRelease;
 import java.io.IOException;
 import java.nio.file.Files;

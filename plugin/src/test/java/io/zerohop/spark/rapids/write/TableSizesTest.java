@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids.write;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.rapids.write.TableBatch.TableSizes;
 import org.junit.jupiter.api.Test;
 
 class TableSizesTest {

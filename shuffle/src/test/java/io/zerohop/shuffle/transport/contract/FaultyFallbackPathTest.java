@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.transport.contract;
 
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 
 /** What puts faults into a transport passes the contract while it puts none into it. */
 class FaultyFallbackPathTest extends FallbackPathTest {

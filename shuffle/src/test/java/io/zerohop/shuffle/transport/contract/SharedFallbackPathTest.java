@@ -2,8 +2,8 @@ package io.zerohop.shuffle.transport.contract;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
-import io.zerohop.shuffle.transport.FallbackTransport;
 import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.time.Duration;
 
 /** The same, by transfers that readers share. */

@@ -6,6 +6,7 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.transport.mapped.PeerDirectory.Greeting;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;

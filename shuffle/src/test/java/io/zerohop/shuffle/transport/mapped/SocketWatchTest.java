@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.mapped;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.mapped.SharedMemory.SocketWatch;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.StandardCopyOption;

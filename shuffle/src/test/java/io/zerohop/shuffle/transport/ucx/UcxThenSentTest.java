@@ -100,6 +100,30 @@ class UcxThenSentTest {
     return made.write(owner, "1", maps, BATCHES);
   }
 
+  /** UCX's own thread is the fake's, which has none, and copies are the test's device's. */
+  @Test
+  void aNodeAtRestHasFewThreads() {
+    final Set<Thread> before = Thread.getAllStackTraces().keySet();
+    try (ShuffleNode node =
+        ShuffleNode.start(
+            config("3", true)
+                .set("paths", EnumSet.of(Path.LOCAL, Path.PEER, Path.UCX, Path.SENT))
+                .neighbours(),
+            new DeviceOnlyGpu())) {
+      assertThat(Thread.getAllStackTraces().keySet())
+          .filteredOn(thread -> !before.contains(thread))
+          .extracting(thread -> thread.getName().replaceAll("(exchange-).*", "$1"))
+          .filteredOn(name -> name.startsWith("zerohop-") && !name.startsWith("zerohop-copy-"))
+          .contains("zerohop-exchange-", "zerohop-housekeeping", "zerohop-neighbours")
+          .isSubsetOf(
+              "zerohop-exchange-",
+              "zerohop-peer-watch",
+              "zerohop-housekeeping",
+              "zerohop-neighbours");
+      assertThat(node.stats().peers()).isNotNull();
+    }
+  }
+
   @Test
   void whatCanBeGotIsGot() {
     assertThat(read(reader, write(MAPS))).containsOnlyKeys(Path.UCX);

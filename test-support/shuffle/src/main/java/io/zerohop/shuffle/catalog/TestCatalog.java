@@ -3,6 +3,8 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;

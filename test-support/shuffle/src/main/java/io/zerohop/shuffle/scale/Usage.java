@@ -8,6 +8,7 @@ import java.lang.management.ThreadMXBean;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.stream.Stream;
 
 /**
@@ -15,12 +16,15 @@ import java.util.stream.Stream;
  *
  * @param heap bytes that are reachable, after a collection
  * @param direct bytes of buffers outside it, as far as Java counts them
- * @param threads of the virtual machine
+ * @param threads of the virtual machine, without those that serve other nodes: each executor has a
+ *     fixed number at most, which come with work
  * @param descriptors that are open
  */
 public record Usage(long heap, long direct, int threads, long descriptors) {
   private static final int COLLECTIONS = 3;
   private static final int TIMES = 31;
+  private static final Set<String> SERVING =
+      Set.of("zerohop-transfers", "zerohop-answers", "zerohop-sends");
 
   /** Looks. Takes some time, for garbage is collected. */
   public static Usage now() {
@@ -31,7 +35,7 @@ public record Usage(long heap, long direct, int threads, long descriptors) {
       return new Usage(
           ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed(),
           directBytes(),
-          ManagementFactory.getThreadMXBean().getThreadCount(),
+          countThreads(),
           open.count());
     } catch (final IOException e) {
       throw new UncheckedIOException(e);
@@ -52,6 +56,13 @@ public record Usage(long heap, long direct, int threads, long descriptors) {
     }
     Arrays.sort(nanos, TIMES, nanos.length);
     return nanos[TIMES + TIMES / 2] / 1000.0;
+  }
+
+  private static int countThreads() {
+    return (int)
+        Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> !SERVING.contains(thread.getName()))
+            .count();
   }
 
   private static long directBytes() {

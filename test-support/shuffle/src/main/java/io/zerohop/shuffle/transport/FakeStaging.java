@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.time.Duration;

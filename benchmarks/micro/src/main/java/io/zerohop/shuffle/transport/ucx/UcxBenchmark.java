@@ -2,10 +2,10 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;

@@ -1,9 +1,11 @@
 package io.zerohop.shuffle.transport.remote.carrier;
 
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.transport.ControlLink;
-import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import java.time.Duration;
 import java.util.concurrent.Executor;
@@ -175,5 +177,21 @@ public interface Carrier extends AutoCloseable {
      * @throws CarrierException if it cannot be used here
      */
     Carrier start(Executor sends, Executor arrivals, Slabs slabs, Clock clock);
+  }
+
+  /**
+   * Thrown if there is no carrier, or if it does not reach another executor; blocks take another
+   * path (FALLBACK).
+   */
+  class CarrierException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    public CarrierException(final String what, final @Nullable Throwable cause) {
+      this(Message.of(what), cause);
+    }
+
+    public CarrierException(final Message message, final @Nullable Throwable cause) {
+      super(Category.FALLBACK, message, cause);
+    }
   }
 }

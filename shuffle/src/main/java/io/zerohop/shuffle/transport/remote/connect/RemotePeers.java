@@ -8,7 +8,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
 import java.time.Duration;
 import java.util.Map;

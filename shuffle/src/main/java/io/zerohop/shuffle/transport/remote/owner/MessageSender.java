@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -1,7 +1,10 @@
 package io.zerohop.shuffle.transport.remote.owner;
 
+import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader.ServedLease;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -13,6 +16,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -259,5 +263,20 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
      * @throws RuntimeException to refuse; the words travel to the reader
      */
     void answer(byte kind, ByteBuffer question, R reader, Consumer<ByteBuffer> answer);
+  }
+
+  /** Finds an owner's map outputs. Thread safe. */
+  public interface BlockHolder {
+
+    /**
+     * A map output, complete or not, retained for the caller to release; absent if it is not held
+     * in memory.
+     *
+     * @see OwnOutput#retain
+     */
+    @Nullable OwnOutput retain(int shuffleId, long mapId);
+
+    /** The word that says when a map output is complete, at {@link OwnOutput#READY_EPOCH}. */
+    Signal ready(OwnOutput retained);
   }
 }

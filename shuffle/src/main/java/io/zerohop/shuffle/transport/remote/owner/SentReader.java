@@ -6,6 +6,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
+import io.zerohop.shuffle.transport.remote.owner.ServedReader.ServedLease;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;

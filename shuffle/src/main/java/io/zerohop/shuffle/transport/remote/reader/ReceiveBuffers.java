@@ -6,9 +6,9 @@ import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.transport.Transport.Payload;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
-import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout;
-import io.zerohop.shuffle.transport.remote.wire.ReceiveLayout.Part;
 import io.zerohop.shuffle.transport.remote.wire.RemoteExtents;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents.ReceiveLayout;
+import io.zerohop.shuffle.transport.remote.wire.RemoteExtents.ReceiveLayout.Part;
 import java.io.InputStream;
 import org.jspecify.annotations.Nullable;
 

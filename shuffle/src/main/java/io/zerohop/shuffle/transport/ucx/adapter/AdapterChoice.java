@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.HostFiles;
+import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.PciDistance;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -2,6 +2,8 @@ package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import java.nio.ByteBuffer;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;

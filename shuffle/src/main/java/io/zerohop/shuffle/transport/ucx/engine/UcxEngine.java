@@ -1,7 +1,10 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import java.time.Duration;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * UCX in this process: one context, one worker, and one thread that drives it. Nothing of jucx is
@@ -10,6 +13,8 @@ import java.util.function.Consumer;
  * engine owns and closes it.
  */
 public interface UcxEngine extends AutoCloseable {
+  /** How long what an adapter gave no event for lies there at most, if {@link #wake} is called. */
+  Duration WAKE_PERIOD = Duration.ofMillis(50);
 
   /** Returns the loaded binding and its capabilities, for the log. */
   String describe();
@@ -56,6 +61,12 @@ public interface UcxEngine extends AutoCloseable {
    */
   UcxEndpoint connect(byte[] address, Consumer<String> onFailure);
 
+  /**
+   * Has the engine's thread look for progress if it sleeps. To be called each {@link #WAKE_PERIOD}
+   * where there is an adapter ({@link #rdma}), since some lose events. Does not wait.
+   */
+  default void wake() {}
+
   /** Requests that were begun and have not called back yet. */
   int pending();
 
@@ -84,5 +95,41 @@ public interface UcxEngine extends AutoCloseable {
      * @throws UcxException if it cannot be used here
      */
     UcxEngine start(Runnable onStart);
+  }
+
+  /** Memory that peers may read. Thread safe; owned by whoever registered it. */
+  interface UcxMemory extends AutoCloseable {
+
+    /** Returns the key that a peer needs to read it, besides the address. Not to be changed. */
+    byte[] key();
+
+    /** Withdraws it; the memory may be unmapped then. Idempotent. */
+    @Override
+    void close();
+  }
+
+  /** A way to one other worker, whose memory can be read. Thread safe; calls return at once. */
+  interface UcxEndpoint extends AutoCloseable {
+
+    /**
+     * Reads the peer's memory.
+     *
+     * @param key of the peer's memory, as {@link UcxMemory#key} gave it there
+     * @param remoteAddress of the first byte, in the peer's address space
+     * @param localAddress where it goes; must stay mapped until {@code done} was called
+     * @param gpu the registration of GPU memory that it goes to; absent for host memory
+     * @param done called once, whatever happens; memory is not written any more after that
+     */
+    void get(
+        byte[] key,
+        long remoteAddress,
+        long localAddress,
+        long bytes,
+        @Nullable UcxMemory gpu,
+        Completion done);
+
+    /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
+    @Override
+    void close();
   }
 }

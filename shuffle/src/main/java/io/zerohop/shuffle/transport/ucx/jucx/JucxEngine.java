@@ -5,16 +5,15 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.NativeLibrary;
-import io.zerohop.device.posix.UcpLibrary;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
-import io.zerohop.shuffle.transport.ucx.engine.RdmaDevices;
-import io.zerohop.shuffle.transport.ucx.engine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader.UcxLibrary;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
@@ -86,7 +85,7 @@ public final class JucxEngine implements UcxEngine {
     this.memoryTypes = context.getMemoryTypesMask();
     JucxWorker driven = null;
     try {
-      driven = new JucxWorker(worker, onStart, spin, RdmaDevices.any(), clock);
+      driven = new JucxWorker(worker, onStart, spin, clock);
     } finally {
       if (driven == null) { // There was no thread for it.
         worker.close();
@@ -293,6 +292,11 @@ public final class JucxEngine implements UcxEngine {
   }
 
   @Override
+  public void wake() {
+    worker.wakeIfAsleep();
+  }
+
+  @Override
   public int pending() {
     return worker.pending();
   }
@@ -379,7 +383,7 @@ public final class JucxEngine implements UcxEngine {
      */
     static LibucxVersion loaded() {
       NativeLibrary.require();
-      final int version = UcpLibrary.version();
+      final int version = NativeLibrary.libucpVersion();
       final LibucxVersion loaded =
           new LibucxVersion(version >> 16, version >> 8 & 0xff, version & 0xff);
       loaded.check();

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.jucx;
 
 import io.zerohop.device.Message;
-import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
@@ -18,7 +17,6 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.locks.LockSupport;
 import org.openucx.jucx.ucp.UcpWorker;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,15 +29,13 @@ import org.slf4j.LoggerFactory;
  * <p>An adapter wakes it by an event for what comes after it was asked for events. By the standard
  * of verbs (ibv_req_notify_cq(3)) there is none for what came between the last look and that
  * moment, and UCX does not look again; some adapters send one all the same. With an adapter another
- * thread therefore wakes it now and then, or it would sleep until UCX's keepalive, 20 s.
+ * thread therefore wakes it now and then ({@link #wakeIfAsleep}), or it would sleep until UCX's
+ * keepalive, 20 s.
  */
 final class JucxWorker implements Executor, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(JucxWorker.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
   private static final Duration CALL_LIMIT = Duration.ofSeconds(10);
-
-  /** How long what an adapter gave no event for lies there at most. */
-  private static final Duration LONGEST_SLEEP = Duration.ofMillis(50);
 
   private final UcpWorker worker;
   private final Runnable onStart;
@@ -65,40 +61,22 @@ final class JucxWorker implements Executor, AutoCloseable {
    *
    * @param onStart run by the thread before it touches the worker, such as to enter a GPU's context
    * @param spin how long to look for progress before sleeping
-   * @param eventsGetLost whether it may be given no event for what has come
    * @param clock by which its limits are measured
    */
   JucxWorker(
-      final UcpWorker worker,
-      final Runnable onStart,
-      final Duration spin,
-      final boolean eventsGetLost,
-      final Clock clock) {
+      final UcpWorker worker, final Runnable onStart, final Duration spin, final Clock clock) {
     this.clock = clock;
     this.spinNanos = spin.toNanos();
     this.worker = worker;
     this.onStart = onStart;
     thread = Threads.daemon(this::run, "zerohop-ucx");
     thread.start();
-    if (eventsGetLost) {
-      startAlarm();
-    }
   }
 
-  private void startAlarm() {
-    try {
-      Threads.daemon(this::wakeAgainAndAgain, "zerohop-ucx-alarm").start();
-    } catch (final ZerohopException e) {
-      LOG.debug("no thread is available to wake UCX's", e); // It has its keepalive.
-    }
-  }
-
-  private void wakeAgainAndAgain() {
-    while (state == Lifecycle.OPEN && !dead) {
-      if (asleep) {
-        wakeUp();
-      }
-      LockSupport.parkNanos(LONGEST_SLEEP.toNanos());
+  /** Has the thread look for progress if it sleeps. */
+  void wakeIfAsleep() {
+    if (asleep && !dead) {
+      wakeUp();
     }
   }
 

@@ -4,8 +4,8 @@ import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
-import io.zerohop.shuffle.transport.ucx.engine.UcxMemory;
-import io.zerohop.shuffle.transport.ucx.memory.GpuSlabs.GpuSlab;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs.GpuSlab;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 

@@ -4,12 +4,27 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Device.AdapterWrites;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolFullException;
+import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
+import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
+import io.zerohop.shuffle.transport.ucx.engine.UcxException;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The memory of one executor that UCX reads and writes. Its parts are thread safe. Owns the slabs
@@ -65,5 +80,161 @@ public record TransferMemory(
       gpuTest.close();
     }
     slabs.close();
+  }
+
+  /**
+   * Own segments that UCX may read for peers: registered as a whole when the first peer asks, and
+   * until the segment is closed. Thread safe.
+   */
+  public static final class RegisteredSegments {
+    private static final Logger LOG = LoggerFactory.getLogger(RegisteredSegments.class);
+
+    /** What is refused may be taken later, but trying costs time and a line of UCX's each. */
+    private static final Duration PAUSE = Duration.ofMinutes(1);
+
+    private final UcxEngine engine;
+    private final SegmentResolver segments;
+    private final Clock clock;
+
+    /** Segments that UCX did not take, and when. */
+    private final Map<Long, Long> refused = new ConcurrentHashMap<>();
+
+    /**
+     * @param segments finds own segments
+     * @param clock by which it pauses
+     */
+    public RegisteredSegments(
+        final UcxEngine engine, final SegmentResolver segments, final Clock clock) {
+      this.engine = engine;
+      this.segments = segments;
+      this.clock = clock;
+    }
+
+    /** The segment, unless it is gone. */
+    public @Nullable SegmentMemory memory(final long segmentId) {
+      return SegmentIds.tier(segmentId) == null ? null : segments.resolve(segmentId);
+    }
+
+    /** The key by which peers read a segment, if it has one. The caller holds a lease on it. */
+    public byte @Nullable [] key(final SegmentMemory memory) {
+      final UcxMemory registered = registered(memory);
+      return registered == null ? null : registered.key();
+    }
+
+    /** What UCX knows a segment by, if it can know it. The caller holds something of it. */
+    @Nullable UcxMemory registered(final SegmentMemory memory) {
+      final Tier kind = SegmentIds.tier(memory.id());
+      if (kind == null || kind == Tier.DEVICE && !engine.reachesGpuMemory()) {
+        return null;
+      }
+      final Long last = refused.get(memory.id());
+      if (last != null && clock.since(last) < PAUSE.toNanos()) {
+        return null;
+      }
+      try {
+        return memory.attach(
+            UcxMemory.class, () -> engine.register(kind, memory.address(), memory.bytes()));
+      } catch (final UcxException e) {
+        if (refused.put(memory.id(), clock.nanos()) == null) {
+          ShuffleCode.SEGMENT_NOT_REGISTERED
+              .says("cannot register a segment with UCX; its blocks are sent for now")
+              .at("segment " + memory.id())
+              .because(e)
+              .warn(LOG);
+        }
+        return null;
+      }
+    }
+  }
+
+  /**
+   * GPU memory for bytes of other nodes: regions of the executor's own pool. UCX registers their
+   * segments once and not for each block, unless copies of this GPU fill them. Thread safe; the
+   * pool owns the memory.
+   */
+  public static final class GpuSlabs {
+    private final Pool pool;
+
+    /** Absent, as the device is, if copies of this GPU fill them. */
+    private final @Nullable RegisteredSegments segments;
+
+    private final @Nullable Device device;
+
+    private GpuSlabs(final Pool pool) {
+      this.pool = pool;
+      this.segments = null;
+      this.device = null;
+    }
+
+    /**
+     * Those that UCX fills.
+     *
+     * @param device whose memory the pool has
+     */
+    public GpuSlabs(final Pool pool, final RegisteredSegments segments, final Device device) {
+      this.pool = pool;
+      this.segments = segments;
+      this.device = device;
+    }
+
+    /** For copies of this GPU: nothing of it is registered. */
+    public static GpuSlabs notRegistered(final Pool pool) {
+      return new GpuSlabs(pool);
+    }
+
+    /** Makes what gets have written visible to the GPU; nothing else may use it before. */
+    public void received() {
+      if (device != null) {
+        device.flushAdapterWrites();
+      }
+    }
+
+    /** What UCX knows a slab's memory by; absent for host memory, and for what it does not know. */
+    public static @Nullable UcxMemory registration(final Slab slab) {
+      return slab instanceof GpuSlab gpu ? gpu.registered() : null;
+    }
+
+    /** Memory of at least so many bytes; absent if the pool or UCX has none for it now. */
+    public @Nullable Slab tryTake(final long bytes) {
+      final Region region;
+      try {
+        region = pool.allocate(bytes);
+      } catch (final PoolFullException e) {
+        return null; // Map outputs go first: the blocks come over pinned host memory.
+      }
+      if (segments == null) {
+        return new Slab(region.address(), region::release);
+      }
+      boolean done = false;
+      try {
+        final UcxMemory registered = segments.registered(region.memory());
+        if (registered == null) {
+          return null;
+        }
+        done = true;
+        return new GpuSlab(region.address(), registered, region::release);
+      } finally {
+        if (!done) {
+          region.release();
+        }
+      }
+    }
+
+    /** GPU memory that UCX receives in, and what UCX knows it by. Thread safe. */
+    static final class GpuSlab extends Slab {
+      private final UcxMemory registered;
+
+      /**
+       * @param giveBack run once, by whoever drops the last reference
+       */
+      GpuSlab(final long address, final UcxMemory registered, final Runnable giveBack) {
+        super(address, giveBack);
+        this.registered = registered;
+      }
+
+      UcxMemory registered() {
+        return registered;
+      }
+    }
   }
 }

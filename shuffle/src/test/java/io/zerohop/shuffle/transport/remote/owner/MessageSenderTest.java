@@ -2,8 +2,8 @@ package io.zerohop.shuffle.transport.remote.owner;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.util.ArrayDeque;

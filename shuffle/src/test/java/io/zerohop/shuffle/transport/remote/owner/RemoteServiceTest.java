@@ -8,6 +8,7 @@ import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.remote.memory.Slabs;
+import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.owner.RemoteService.CarrierAnswers;
 import io.zerohop.shuffle.transport.remote.wire.Wire;
 import java.nio.ByteBuffer;

@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.adapter;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.HostFiles;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.BeforeEach;

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.PciDistance;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;

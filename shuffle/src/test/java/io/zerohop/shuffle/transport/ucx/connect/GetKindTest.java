@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.connect;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.shuffle.transport.ucx.connect.TestReads.GetKind;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import org.junit.jupiter.api.AfterEach;

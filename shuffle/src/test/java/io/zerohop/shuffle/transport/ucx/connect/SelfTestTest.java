@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector.GpuReach;
 import io.zerohop.shuffle.transport.ucx.connect.PeerConnector.SelfTest;
+import io.zerohop.shuffle.transport.ucx.connect.TestReads.GetKind;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.contract;
 
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;

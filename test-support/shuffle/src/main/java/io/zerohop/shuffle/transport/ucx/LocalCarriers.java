@@ -2,14 +2,14 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.ControlChannel;
-import io.zerohop.shuffle.transport.ControlLink;
-import io.zerohop.shuffle.transport.ControlService;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.carrier.Carrier.Road;
-import io.zerohop.shuffle.transport.remote.carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.carrier.Completion;
 import java.nio.ByteBuffer;
 import java.time.Duration;

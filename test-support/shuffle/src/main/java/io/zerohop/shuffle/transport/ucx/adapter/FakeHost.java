@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.HostFiles;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
