@@ -4,11 +4,13 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
 import io.zerohop.spark.executor.Startup;
+import io.zerohop.spark.keeper.KeptOutputs;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
 import io.zerohop.spark.rapids.RapidsReader;
@@ -132,6 +134,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
     final SparkEnv env = SparkEnv.get();
     if (active) {
       LiveShuffles.serve(context, env);
+      if (KeeperReach.isSet(conf)) {
+        KeptOutputs.follow(context, env);
+      }
       LOG.info("Zerohop: this application's shuffles go through the memory of its executors");
     }
     if (ZerohopConf.of(conf).enabled()) {
@@ -172,7 +177,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       final ShuffleWriteMetricsReporter metrics) {
     final ExecutorShuffle here = executor(ours);
     here.watch().writes(ours.shuffleId(), context);
-    final MapTask task = new MapTask(mapId, context, metrics, here.location());
+    final MapTask task =
+        new MapTask(mapId, context, metrics, () -> here.location(ours.shuffleId(), mapId));
     if (ours.gpu()) {
       return new RapidsWriter<>(
           ours.dependency(),

@@ -29,6 +29,7 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.mapped.Borrower;
+import io.zerohop.shuffle.transport.mapped.Keeping;
 import io.zerohop.shuffle.transport.mapped.LocalMemory;
 import io.zerohop.shuffle.transport.mapped.PeerDirectory;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
@@ -127,6 +128,7 @@ final class NodeParts {
   final PeerDirectory peers;
   final FetchContext fetchContext;
   final AccessTimes accessTimes;
+  final Keeping keeping;
   final OwnOutputs outputs;
   final Evictor evictor;
 
@@ -141,6 +143,7 @@ final class NodeParts {
     this.devices = devices;
     this.folder = folder;
     this.accessTimes = new AccessTimes(clock);
+    this.keeping = new Keeping(clock);
     final long incarnation = new SecureRandom().nextLong();
     final String name = Location.socketName(fileName(executorId, EXECUTOR_NAME_CHARS), incarnation);
     final RootSegment root = new RootSegment(devices.host(), incarnation);
@@ -214,7 +217,7 @@ final class NodeParts {
               folder,
               name,
               setup.secret,
-              new SharedMemory(root, tiers, view, this::serverFailed),
+              new SharedMemory(root, tiers, view, keeping, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       begun.push(server::close);
@@ -320,9 +323,7 @@ final class NodeParts {
     final Devices devices = new Devices(gpu);
     SocketFolder folder = null;
     try {
-      folder =
-          SocketFolder.open(
-              setup.conf.socketDir(), fileName(setup.appId, APP_NAME_CHARS), setup.secret);
+      folder = openFolder(setup.conf.socketDir(), setup.appId, setup.secret);
       folder.sweep();
       final NodeParts parts = new NodeParts(setup, devices, folder);
       done = true;
@@ -342,9 +343,20 @@ final class NodeParts {
     }
   }
 
+  /** Opens the folder of an application's sockets on this node. */
+  static SocketFolder openFolder(
+      final java.nio.file.@Nullable Path base, final String appId, final byte[] secret) {
+    return SocketFolder.open(base, fileName(appId, APP_NAME_CHARS), secret);
+  }
+
   private static String fileName(final String text, final int chars) {
     final String name = text.replaceAll("[^A-Za-z0-9_-]", "_");
     return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
+  }
+
+  /** Whether a keeper runs on this node. */
+  boolean keeperRuns() {
+    return folder.isServed(Location.KEEPER);
   }
 
   /** Whether no byte may change any more: the node ends, or its server failed. */
@@ -453,6 +465,7 @@ final class NodeParts {
   /** Small chores that no caller waits for. */
   private void maintain() {
     memory.trim();
+    keeping.retain(id -> memory.tiers().resolve(id) != null);
     if (borrower != null) {
       borrower.sweep();
     }

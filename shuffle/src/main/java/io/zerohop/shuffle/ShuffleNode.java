@@ -6,6 +6,7 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.BlockSource;
@@ -17,6 +18,7 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
 import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
@@ -30,6 +32,7 @@ import io.zerohop.shuffle.write.MapOutputWriter;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +43,8 @@ import org.jspecify.annotations.Nullable;
  * fetchers are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
+  private static final Duration KEPT_LIMIT = Duration.ofSeconds(1);
+
   final NodeParts parts;
 
   private ShuffleNode(final NodeParts parts) {
@@ -138,6 +143,33 @@ public final class ShuffleNode implements AutoCloseable {
    */
   public boolean remove(final int shuffleId, final long mapId) {
     return parts.memory.catalog().remove(shuffleId, mapId);
+  }
+
+  /**
+   * Returns whether a keeper holds all that a reader of a map output needs, so that the output
+   * outlives this node. Waits for a keeper that is connected, for a moment.
+   */
+  public boolean isKept(final int shuffleId, final long mapId) {
+    final Set<Long> segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
+    return !segments.isEmpty()
+        && segments.stream().noneMatch(SegmentIds::isBorrowed)
+        && parts.keeping.awaitKept(segments, KEPT_LIMIT);
+  }
+
+  /** Opens the folder of an application's sockets on this node, for the caller to close. */
+  public static SocketFolder socketFolder(
+      final java.nio.file.@Nullable Path base, final String appId, final byte[] secret) {
+    return NodeParts.openFolder(base, appId, secret);
+  }
+
+  /** Returns whether a keeper runs on this node, connected or not. */
+  public boolean keeperRuns() {
+    return parts.keeperRuns();
+  }
+
+  /** Returns whether a keeper is connected. */
+  public boolean hasKeeper() {
+    return parts.keeping.hasKeeper();
   }
 
   /** Shuffles that this node holds in memory, in part or all. */

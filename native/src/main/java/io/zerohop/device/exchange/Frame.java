@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  *  WITHHELD   segment id (8) | seal (32)
  *  BORROW     size in bytes (8) | seal (32)
  *  RETURN     segment id (8) | seal (32)
+ *  KEEP       segment id (8) | seal (32)
+ *  KEPT       segment id (8) | seal (32)
+ *  UNKEPT     segment id (8) | seal (32)
  * </pre>
  *
  * A process is a {@link ProcessIdentity}. A seal is made by {@link Proofs.Seals}.
@@ -37,7 +40,7 @@ import org.jspecify.annotations.Nullable;
 record Frame(Type type, byte[] payload) {
   static final int HEADER_BYTES = 8;
   static final short MAGIC = 0x5A48;
-  static final byte VERSION = 4;
+  static final byte VERSION = 5;
   static final int NONCE_BYTES = 32;
   static final int PROOF_BYTES = 32;
   static final int SEAL_BYTES = 32;
@@ -64,7 +67,10 @@ record Frame(Type type, byte[] payload) {
     REFUSED(8, 1, 1),
     WITHHELD(9, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
     BORROW(10, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
-    RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
+    RETURN(11, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    KEEP(12, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    KEPT(13, 8 + SEAL_BYTES, 8 + SEAL_BYTES),
+    UNKEPT(14, 8 + SEAL_BYTES, 8 + SEAL_BYTES);
 
     private static final Type[] VALUES = values();
 

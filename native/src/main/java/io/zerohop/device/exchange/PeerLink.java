@@ -267,6 +267,35 @@ public final class PeerLink implements AutoCloseable {
   }
 
   /**
+   * Asks for a segment to hold beyond the end of the peer.
+   *
+   * @return as {@link #fetch}; absent also if the peer may not leave it
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public @Nullable SegmentHandle keep(final long segmentId, final Duration limit) {
+    final Loan answer = ask(new PeerRequests.Request(Frame.Type.KEEP, segmentId), limit);
+    return answer == null ? null : answer.handle();
+  }
+
+  /**
+   * Tells the peer that a segment is held here.
+   *
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public void kept(final long segmentId, final Duration limit) {
+    ask(new PeerRequests.Request(Frame.Type.KEPT, segmentId), limit);
+  }
+
+  /**
+   * Tells the peer that a segment is not held here, and will not be for now.
+   *
+   * @throws ExchangeException as {@link #fetch}
+   */
+  public void unkept(final long segmentId, final Duration limit) {
+    ask(new PeerRequests.Request(Frame.Type.UNKEPT, segmentId), limit);
+  }
+
+  /**
    * Takes an answer that came late off the link, and tells the peer of what was given back and has
    * not been told yet. Waits only for answers to that. Does nothing while others use the link, or
    * if it has ended, which returns all. To be called now and then while a link is open: nothing

@@ -231,7 +231,7 @@ final class PeerRequests {
     /** Whether a segment fits. */
     boolean fits(final Frame.SegmentInfo segment) {
       return switch (type) {
-        case FETCH -> segment.id() == subject;
+        case FETCH, KEEP -> segment.id() == subject;
         case BORROW -> segment.id() != NOT_LENT && segment.bytes() == subject;
         default -> false;
       };

@@ -487,6 +487,20 @@ public final class SegmentServer implements AutoCloseable {
     void returned(PeerInfo peer, long segmentId);
 
     /**
+     * As {@link #export}, for a peer that is to hold the segment beyond the end of this process.
+     * Absent also of a segment that is not this process's to leave.
+     */
+    default @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
+      return null;
+    }
+
+    /** The peer holds a segment that it got by {@link #keep}. It may name any id. */
+    default void kept(final PeerInfo peer, final long segmentId) {}
+
+    /** The peer does not hold a segment, and will not for now. It may name any id. */
+    default void unkept(final PeerInfo peer, final long segmentId) {}
+
+    /**
      * The server failed and ends, although nobody closed it. Called once, before any connection
      * ends: to peers the end of their connection looks like the end of this process, and they trust
      * what they have mapped. So whatever memory was handed out must not change from here on.

@@ -25,13 +25,20 @@ import org.slf4j.LoggerFactory;
  * <pre>
  *   HELLO -> CHALLENGE      ANSWER -> WELCOME      any number of times:
  *                                                  FETCH, BORROW -> SEGMENT | GONE | WITHHELD
- *                                                  RETURN -> GONE
+ *                                                  KEEP -> SEGMENT | GONE | WITHHELD
+ *                                                  RETURN, KEPT, UNKEPT -> GONE
  * </pre>
  */
 final class ServerSession {
   private static final Logger LOG = LoggerFactory.getLogger(ServerSession.class);
   private static final Set<Frame.Type> REQUESTS =
-      EnumSet.of(Frame.Type.FETCH, Frame.Type.BORROW, Frame.Type.RETURN);
+      EnumSet.of(
+          Frame.Type.FETCH,
+          Frame.Type.BORROW,
+          Frame.Type.RETURN,
+          Frame.Type.KEEP,
+          Frame.Type.KEPT,
+          Frame.Type.UNKEPT);
 
   /** A frame to send. Whoever takes it closes the handle, if there is one, once it was sent. */
   record Reply(byte[] bytes, @Nullable SegmentHandle handle) {}
@@ -207,7 +214,7 @@ final class ServerSession {
     switch (request.type()) {
       case BORROW:
         final long bytes = request.asSize();
-        return handOver(
+        return handOverLoan(
             seals,
             PeerRequests.NOT_LENT,
             () -> directory.lend(asking, bytes),
@@ -215,17 +222,31 @@ final class ServerSession {
       case RETURN:
         directory.returned(asking, request.asId());
         return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      case KEPT:
+        directory.kept(asking, request.asId());
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      case UNKEPT:
+        directory.unkept(asking, request.asId());
+        return sealed(seals, Frame.ofId(Frame.Type.GONE, request.asId()), null);
+      case KEEP:
+        return handOver(seals, request.asId(), () -> directory.keep(asking, request.asId()));
       default:
-        final long segmentId = request.asId();
-        return handOver(
-            seals,
-            segmentId,
-            () -> {
-              final SegmentHandle handle = directory.export(segmentId);
-              return handle == null ? null : new Loan(segmentId, handle);
-            },
-            exported -> {});
+        return handOver(seals, request.asId(), () -> directory.export(request.asId()));
     }
+  }
+
+  private Reply handOver(
+      final Proofs.Seals seals,
+      final long segmentId,
+      final Supplier<@Nullable SegmentHandle> exporter) {
+    return handOverLoan(
+        seals,
+        segmentId,
+        () -> {
+          final SegmentHandle handle = exporter.get();
+          return handle == null ? null : new Loan(segmentId, handle);
+        },
+        exported -> {});
   }
 
   /**
@@ -235,7 +256,7 @@ final class ServerSession {
    * @param refusedId named by the answer if there is no segment
    * @param undo takes the id of a segment that cannot be sent
    */
-  private Reply handOver(
+  private Reply handOverLoan(
       final Proofs.Seals seals,
       final long refusedId,
       final Supplier<@Nullable Loan> exporter,

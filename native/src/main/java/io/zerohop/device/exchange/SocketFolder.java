@@ -341,6 +341,11 @@ public final class SocketFolder implements AutoCloseable {
     return path.resolve(checkName(name));
   }
 
+  /** Returns whether somebody listens on the socket of this name now. */
+  public boolean isServed(final String name) {
+    return StaleSockets.isServed(socket(name));
+  }
+
   /** Names of the sockets that are there now, served or not; empty if they cannot be read. */
   public List<String> sockets() {
     final List<String> names = new ArrayList<>();

@@ -70,6 +70,16 @@ final class StaleSockets {
     }
   }
 
+  /** Whether somebody listens on a socket. In doubt not. */
+  static boolean isServed(final Path socket) {
+    try {
+      Descriptor.close(Sockets.connect(socket.toString()));
+      return true;
+    } catch (final PosixException e) {
+      return e.errno() == PosixException.EAGAIN;
+    }
+  }
+
   static void delete(final Path file) {
     try {
       Files.deleteIfExists(file);

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
+import io.zerohop.spark.keeper.KeptId;
 import io.zerohop.spark.log.SparkCode;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -89,7 +90,12 @@ public final class BlockTransferTransport implements FallbackTransport {
 
   /** Returns whether the blocks are this very executor's. */
   public boolean isOwn(final BlockSource source) {
-    return ((BlockManagerId) source.address()).executorId().equals(env.executorId());
+    return executorOf(source).equals(env.executorId());
+  }
+
+  /** The owner as Spark knows it: of kept blocks, too, as long as it lives. */
+  private static String executorOf(final BlockSource source) {
+    return KeptId.executorOf(((BlockManagerId) source.address()).executorId());
   }
 
   private void readOwn(final BlockSource source, final Block block, final Sink sink) {
@@ -122,7 +128,7 @@ public final class BlockTransferTransport implements FallbackTransport {
         .fetchBlocks(
             owner.host(),
             owner.port(),
-            owner.executorId(),
+            executorOf(source),
             blocks.stream().map(Block::toString).toArray(String[]::new),
             new Listener(source, byId, files, sink),
             manager);

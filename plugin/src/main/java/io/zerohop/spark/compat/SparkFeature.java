@@ -31,6 +31,9 @@ public enum SparkFeature {
       "only their age counts",
       "compat.SparkLinks$Jobs"),
 
+  /** Map outputs outlive their executors. */
+  KEEPER("keepers of map outputs", "what an executor has in memory ends with it"),
+
   /** The tab of the application's UI. */
   TAB("the tab of Spark's UI", "there is no tab");
 

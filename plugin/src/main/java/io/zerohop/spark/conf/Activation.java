@@ -21,7 +21,6 @@ import org.slf4j.LoggerFactory;
 public final class Activation {
   private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
 
-  private static final String IO_PLUGIN = "spark.shuffle.sort.io.plugin.class";
   private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
   private static final String LOCAL_FILES =
       "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
@@ -37,6 +36,12 @@ public final class Activation {
   public static boolean check(final SparkConf conf, final boolean isDriver) {
     if (!ZerohopConf.of(conf).enabled()) {
       return false;
+    }
+    if (isDriver) {
+      KeeperReach.reached(false);
+      if (KeeperReach.isSet(conf)) {
+        conf.remove(KeeperReach.IO_PLUGIN); // Copied from an earlier application's keys.
+      }
     }
     final Message obstacle = obstacle(conf);
     if (isDriver) {
@@ -62,11 +67,16 @@ public final class Activation {
             .because(obstacle)
             .warn(LOG);
       } else {
-        tellOf(SparkProbe.here());
+        final boolean keeps = ZerohopConf.of(conf).keeper().enabled();
+        tellOf(SparkProbe.here(), keeps);
         refuseLateJar(conf);
         keepToTheBlockTransferService(conf);
         doWithoutFallbackStorage(conf);
         askForNoDiagnosis(conf);
+        if (keeps && SparkProbe.here().has(SparkFeature.KEEPER)) {
+          conf.set(KeeperReach.IO_PLUGIN, KeeperReach.IO_CLASS);
+          KeeperReach.reached(true); // As far as is known, before there is any executor.
+        }
       }
     }
     return obstacle == null;
@@ -85,23 +95,24 @@ public final class Activation {
           .says("the external shuffle service cannot serve blocks in executors' memory")
           .remedy("set spark.shuffle.service.enabled=false to use Zerohop");
     }
-    final String files = conf.get(IO_PLUGIN, LOCAL_FILES);
-    if (!files.equals(LOCAL_FILES)) {
+    final String files = conf.get(KeeperReach.IO_PLUGIN, LOCAL_FILES);
+    if (!files.equals(LOCAL_FILES) && !files.equals(KeeperReach.IO_CLASS)) {
       return SparkCode.OTHER_SHUFFLE_IO
           .says(
-              IO_PLUGIN
+              KeeperReach.IO_PLUGIN
                   + " stores map outputs by "
                   + files
                   + ", and Zerohop keeps them in executors' memory")
-          .remedy("unset " + IO_PLUGIN + " to use Zerohop");
+          .remedy("unset " + KeeperReach.IO_PLUGIN + " to use Zerohop");
     }
     return null;
   }
 
   /** Says once for each feature that this Spark lacks what it takes. */
-  private static void tellOf(final SparkProbe spark) {
+  private static void tellOf(final SparkProbe spark, final boolean keeps) {
     for (final SparkFeature feature : SparkFeature.values()) {
-      final Message lacks = spark.sentence(feature);
+      final boolean isAsked = keeps || feature != SparkFeature.KEEPER;
+      final Message lacks = isAsked ? spark.sentence(feature) : null;
       if (lacks != null) {
         lacks
             .code(SparkCode.SPARK_WITHOUT)

@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.StagedReads;
+import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.pool.Tier;
@@ -13,8 +14,11 @@ import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.write.MapOutputWriter;
 import io.zerohop.spark.blocktransfer.BlockTransferTransport;
 import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
+import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.driver.LiveShuffles;
+import io.zerohop.spark.keeper.KeeperStart;
+import io.zerohop.spark.keeper.KeptId;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.rapids.RapidsShuffle;
@@ -73,6 +77,10 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final ExecutorWatch watch;
   private final ExecutorMetrics metrics;
   private final BlockManagerId location;
+
+  /** Absent without a keeper. */
+  private final @Nullable KeeperStart keeper;
+
   private final SharedTransfers transport;
   private final Thread atExit = new Thread(this::closeAtExit, "zerohop-exit");
 
@@ -83,6 +91,7 @@ public final class ExecutorShuffle implements AutoCloseable {
       final @Nullable ShuffleNode node,
       final StagedReads staged,
       final ZerohopBlockResolver resolver,
+      final byte[] secret,
       final MapOutputFiles files,
       final IntConsumer drop,
       final ExecutorWatch watch) {
@@ -111,6 +120,10 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.housekeeping = node == null ? new Housekeeping(Clock.system()) : node.housekeeping();
     this.orphans = askForOrphans(env, spark, conf, node, files, drop, housekeeping);
     watch.begin(env, spark, node, files::bytes, housekeeping);
+    this.keeper =
+        node != null && KeeperReach.isSet(spark) && conf.paths().contains(Path.PEER)
+            ? KeeperStart.begin(env, spark, node, secret)
+            : null;
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -187,7 +200,7 @@ public final class ExecutorShuffle implements AutoCloseable {
         new NodeStart(env, conf, keys, secret, files, resolver.uploads(), watch);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, keys, node, starter.stagedReads(), resolver, files, drop, watch);
+        env, conf, keys, node, starter.stagedReads(), resolver, secret, files, drop, watch);
   }
 
   private static BlockManagerId locationOf(
@@ -231,11 +244,14 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /**
-   * Returns the location for map statuses: this executor's block manager and the address of its
-   * memory.
+   * Returns the location for the map status of an output: this executor's block manager and the
+   * address of its memory. If a keeper holds the output, by a name that Spark does not take for
+   * this executor, so that the output outlives it. May wait for the keeper, for a moment.
    */
-  public BlockManagerId location() {
-    return location;
+  public BlockManagerId location(final int shuffleId, final long mapId) {
+    return keeper != null && node != null && node.isKept(shuffleId, mapId)
+        ? KeptId.of(location)
+        : location;
   }
 
   public PagePool pages() {
@@ -278,6 +294,9 @@ public final class ExecutorShuffle implements AutoCloseable {
   private void close(final Consumer<ShuffleNode> memory) {
     try {
       orphans.close();
+      if (keeper != null) {
+        keeper.close();
+      }
       watch.close();
       transport.close();
       unshareMemory.run();

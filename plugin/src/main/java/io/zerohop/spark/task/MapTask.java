@@ -1,5 +1,6 @@
 package io.zerohop.spark.task;
 
+import java.util.function.Supplier;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleWriteMetricsReporter;
 import org.apache.spark.storage.BlockManagerId;
@@ -9,10 +10,16 @@ import org.apache.spark.storage.BlockManagerId;
  *
  * @param mapId names the output: the attempt of the task
  * @param metrics Spark's, of what is written
- * @param location what goes into the map status
+ * @param locator says what goes into the map status, once the output is committed
  */
 public record MapTask(
     long mapId,
     TaskContext context,
     ShuffleWriteMetricsReporter metrics,
-    BlockManagerId location) {}
+    Supplier<BlockManagerId> locator) {
+
+  /** Returns what goes into the map status. May wait for a keeper, for a moment. */
+  public BlockManagerId location() {
+    return locator.get();
+  }
+}

@@ -6,6 +6,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetcher;
 import io.zerohop.shuffle.fetch.OwnerOrder;
+import io.zerohop.spark.keeper.KeptId;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -56,11 +57,12 @@ public final class TrackedBlocks {
       final Location location = topology.isDefined() ? LOCATIONS.of(topology.get()) : null;
       sources.add(
           new BlockSource(
-              address.executorId(),
+              KeptId.executorOf(address.executorId()),
               location,
               address.host(),
               address,
-              blocksOf(owner._2(), unsaid)));
+              blocksOf(owner._2(), unsaid),
+              KeptId.isOne(address.executorId())));
     }
     return OwnerOrder.of(sources, attempt);
   }

@@ -53,6 +53,9 @@ class SparkProbeTest {
         SparkFeature.QUERIES,
         List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));
     users.put(
+        SparkFeature.KEEPER,
+        List.of("keeper/KeptOutputs", "keeper/KeeperProcess", "conf/ReliableShuffleIo"));
+    users.put(
         SparkFeature.TAB,
         List.of("ui/", "compat/SparkPages", "HistoryListeners212", "ZerohopHistoryPlugin"));
     return users;

@@ -247,7 +247,7 @@ final class TestExchange implements AutoCloseable {
                         statuses.size(),
                         task.context(),
                         task.context().taskMetrics().shuffleWriteMetrics(),
-                        location),
+                        () -> location),
                     tables,
                     rowChecksum,
                     packBytes);

@@ -12,13 +12,25 @@ import org.jspecify.annotations.Nullable;
  * @param host where its executor runs, as Spark knows it; empty if that is not known
  * @param address what the staged transport and failure reports need; opaque here
  * @param blocks the blocks wanted, in the order in which they should be read
+ * @param kept whether a keeper of the owner's node has them once the owner has ended
  */
 public record BlockSource(
     String executorId,
     @Nullable Location location,
     String host,
     Object address,
-    List<Block> blocks) {
+    List<Block> blocks,
+    boolean kept) {
+
+  /** Blocks that end with their owner. */
+  public BlockSource(
+      final String executorId,
+      final @Nullable Location location,
+      final String host,
+      final Object address,
+      final List<Block> blocks) {
+    this(executorId, location, host, address, blocks, false);
+  }
 
   /** An owner whose host does not matter, since it is not read from another node. */
   public BlockSource(

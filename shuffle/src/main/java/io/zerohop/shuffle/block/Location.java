@@ -40,6 +40,9 @@ public record Location(
   /** Longest encoded form, in bytes; all of it ASCII. */
   public static final int MAX_ENCODED_BYTES = 140;
 
+  /** Name of the socket that says that a keeper runs. */
+  public static final String KEEPER = "keeper";
+
   private static final int LARGEST_PORT = 65_535;
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
@@ -97,6 +100,16 @@ public record Location(
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
   public static String socketName(final String executor, final long incarnation) {
     return String.format(Locale.ROOT, "%s-%016x", executor, incarnation);
+  }
+
+  /** Returns whether a socket is an executor's, by its name. */
+  public static boolean isExecutor(final String socket) {
+    return SOCKET.matcher(socket).matches();
+  }
+
+  /** Name of the socket by which a keeper serves what an executor has left. */
+  public static String leftSocket(final String socket) {
+    return socket + ".left";
   }
 
   /** The owner of a socket, as its name says. */

@@ -12,9 +12,11 @@ import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -238,6 +240,24 @@ public final class Catalog {
       shuffle.chunks.forEach(chunk -> regions.add(chunk.region()));
       reclaimer.retire(regions);
     }
+  }
+
+  /**
+   * Returns the segments that a reader of a map output needs: those of its batches, and those of
+   * the shuffle's chunks, by which it is found.
+   *
+   * @return empty if the output is not held
+   */
+  public synchronized Set<Long> segmentsOf(final int shuffleId, final long mapId) {
+    final OwnOutput output = find(shuffleId, mapId);
+    final OwnShuffle shuffle = shuffles.get(shuffleId);
+    if (output == null || shuffle == null) {
+      return Set.of();
+    }
+    final Set<Long> segments = new HashSet<>();
+    output.regions().forEach(region -> segments.add(region.memory().id()));
+    shuffle.chunks.forEach(chunk -> segments.add(chunk.region().memory().id()));
+    return segments;
   }
 
   /** Forgets everything. */

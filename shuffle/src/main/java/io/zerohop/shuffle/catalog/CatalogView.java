@@ -13,8 +13,13 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import java.lang.invoke.VarHandle;
 import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongConsumer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -174,6 +179,19 @@ public final class CatalogView {
       return false;
     }
 
+    /** Tells of each map output of the chunk, and points a cursor at it. */
+    void forEachOutput(final EntryCursor cursor, final LongConsumer outputs) {
+      for (int slot = 0; slot < slots; slot++) {
+        final int at = slotsOffset + slot * ChunkLayout.SLOT_BYTES;
+        final long word = buffer.getLongVolatile(at + ChunkLayout.SLOT_WORD);
+        final long entry = ChunkLayout.entryOffset(word);
+        final long mapId = buffer.getLong(at + ChunkLayout.SLOT_MAP);
+        if (entry != 0 && open(slot, word, entry, mapId, cursor)) {
+          outputs.accept(mapId);
+        }
+      }
+    }
+
     private boolean open(
         final int slot,
         final long word,
@@ -319,6 +337,42 @@ public final class CatalogView {
       return cursor.chunk().ready(cursor);
     }
 
+    /**
+     * Returns the map outputs that are complete, with the segments in which each lies, its chunk's
+     * and all those before it included. Those that cannot be found are left out.
+     *
+     * @throws CatalogException if what was found is damaged
+     */
+    public Map<Long, Set<Long>> outputs() {
+      final Map<Long, Set<Long>> outputs = new HashMap<>();
+      final Set<Long> chain = new HashSet<>(Set.of(listing.segmentId()));
+      final EntryCursor cursor = new EntryCursor();
+      for (int position = 0; ; position++) {
+        final ChunkView chunk = chunks[position];
+        chunk.forEachOutput(
+            cursor,
+            mapId -> {
+              if (!outputs.containsKey(mapId) && chunk.ready(cursor)) {
+                final Set<Long> segments = new HashSet<>(chain);
+                for (int batch = 0; batch < cursor.batches(); batch++) {
+                  segments.add(cursor.segmentOf(batch));
+                }
+                outputs.put(mapId, segments);
+              }
+            });
+        final long next = chunk.nextOffset();
+        if (next < 0) {
+          return outputs;
+        }
+        chain.add(chunk.nextSegment());
+        try {
+          extend(position + 1, chunk.nextSegment(), next);
+        } catch (final CatalogException e) {
+          return outputs; // Nobody finds those behind it, and all find those before.
+        }
+      }
+    }
+
     private synchronized void extend(final int position, final long segmentId, final long offset) {
       final ChunkView[] known = chunks;
       if (known.length > position) {
@@ -386,6 +440,26 @@ public final class CatalogView {
     /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
     public long inSlot(final int slot) {
       return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
+    }
+
+    /**
+     * Returns whether the owner has said that nothing of its memory changes any more (acquire). Its
+     * list of shuffles stays as well.
+     */
+    public boolean isEnded() {
+      return buffer.getLongVolatile(RootLayout.ENDED_OFFSET) != 0;
+    }
+
+    /** Returns the shuffles that are listed, but for those whose cells are being written. */
+    public Set<Integer> shuffles() {
+      final Set<Integer> shuffles = new HashSet<>();
+      for (int cell = 0; cell < RootLayout.DIRECTORY_CELLS; cell++) {
+        final int at = RootLayout.DIRECTORY + cell * RootLayout.CELL_BYTES;
+        if (buffer.getInt(at + RootLayout.CELL_STATE) == RootLayout.STATE_USED) {
+          shuffles.add(buffer.getInt(at + RootLayout.CELL_SHUFFLE));
+        }
+      }
+      return shuffles;
     }
 
     /** Returns how many bytes its owner would lend, as it said last. */

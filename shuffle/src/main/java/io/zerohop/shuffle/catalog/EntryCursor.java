@@ -115,6 +115,14 @@ public final class EntryCursor {
     return true;
   }
 
+  /** Segment of a batch. */
+  long segmentOf(final int batch) {
+    return getLong(
+        EntryLayout.HEADER_BYTES
+            + (long) batch * EntryLayout.BATCH_BYTES
+            + EntryLayout.BATCH_SEGMENT);
+  }
+
   /** Segment of the current extent. */
   public long segmentId() {
     return segmentId;

@@ -57,6 +57,7 @@ public record OwnMemory(RootSegment root, Tiers tiers, Reclaimer reclaimer, Cata
   public void freeze() {
     tiers.all().forEach(Pool::freeze);
     root.lanes().freeze();
+    root.end();
   }
 
   /** The same, with map outputs going to files from now on. */

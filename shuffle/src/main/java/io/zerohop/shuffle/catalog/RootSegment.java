@@ -24,6 +24,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   private final LaneTable lanes;
   private final long[] generations = new long[RootLayout.TABLE_SLOTS];
   private final Deque<Integer> freeSlots = new ArrayDeque<>();
+  private boolean ended;
 
   /** Allocates and initialises a root; the incarnation names this life of the executor. */
   public RootSegment(final Device device, final long incarnation) {
@@ -47,6 +48,44 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
       freeSlots.add(slot);
     }
     lanes = new LaneTable(RootLayout.lanes(memory));
+  }
+
+  /**
+   * Allocates the root of an owner that has ended, as it left it, with lanes of its own. What the
+   * owner was writing when it was killed is not listed.
+   *
+   * @param left the owner's root, which nobody writes any more; its reader closes it
+   * @param held the segments of the owner that are there
+   */
+  public RootSegment(
+      final Device device,
+      final long incarnation,
+      final SegmentMemory left,
+      final Iterable<Long> held) {
+    this(device, incarnation);
+    buffer.putBytes(
+        RootLayout.DIRECTORY,
+        left.buffer(),
+        RootLayout.DIRECTORY,
+        RootLayout.LANES - RootLayout.DIRECTORY);
+    for (int index = 0; index < RootLayout.DIRECTORY_CELLS; index++) {
+      final int cell = cellOffset(index);
+      if ((buffer.getInt(cell + RootLayout.CELL_VERSION) & 1) != 0) {
+        buffer.putInt(cell + RootLayout.CELL_STATE, RootLayout.STATE_DELETED);
+        buffer.putIntVolatile(
+            cell + RootLayout.CELL_VERSION, buffer.getInt(cell + RootLayout.CELL_VERSION) + 1);
+      }
+    }
+    held.forEach(id -> name(SegmentIds.slot(id), id));
+  }
+
+  /**
+   * Says that nothing of the memory changes any more. The list of shuffles stays as it is, since a
+   * keeper goes on by it.
+   */
+  synchronized void end() {
+    ended = true;
+    buffer.putLongVolatile(RootLayout.ENDED_OFFSET, 1);
   }
 
   public long incarnation() {
@@ -118,7 +157,10 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   }
 
   /** Takes a shuffle off the list. Callers list a shuffle at most once. */
-  synchronized void unlist(final int shuffleId) {
+  public synchronized void unlist(final int shuffleId) {
+    if (ended) {
+      return;
+    }
     final int cells = RootLayout.DIRECTORY_CELLS;
     for (int i = 0; i < cells; i++) {
       final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);
@@ -196,7 +238,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
    *     40 | lanes offset               | lanes                      |
    *     48 | zero                                                    |
    *     64 | bytes that peers may borrow now (64)                    |
-   *     72 | zero ...                                                |
+   *     72 | 1 once nothing of the owner's memory changes any more   |
+   *     80 | zero ...                                                |
    *    128 +---------------------------------------------------------+
    *        | segment table: one word a slot, the id of the segment   |
    *        | in use, 0 if none; a peer sees a retired segment by it   |
@@ -218,7 +261,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
    */
   public static final class RootLayout {
     static final long MAGIC = 0x31746f6f72685a5aL;
-    static final int VERSION = 4;
+    static final int VERSION = 5;
 
     static final int MAGIC_OFFSET = 0;
     static final int CRC_OFFSET = 8;
@@ -233,6 +276,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     static final int LANE_COUNT_OFFSET = 44;
     static final int CRC_TO = 64;
     static final int LENDABLE_OFFSET = 64;
+    static final int ENDED_OFFSET = 72;
     static final int HEADER_BYTES = 128;
 
     static final int TABLE_SLOTS = SegmentIds.MAX_SLOTS;

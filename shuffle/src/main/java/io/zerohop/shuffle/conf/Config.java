@@ -115,6 +115,7 @@ public record Config(
                 "How often executors report to the driver for the tab GPU Shuffle in Spark's UI,"
                     + " and into the event log. 0 disables the tab and its events.")
         Duration uiInterval,
+    Keeper keeper,
     Fetch fetch,
     Rapids rapids,
     DeviceMemory device,
@@ -235,6 +236,37 @@ public record Config(
               value = "false",
               doc = "Has gets by UCX taken that are emulated, for tests without an adapter.")
           boolean emulatedGets) {}
+
+  /** The process that holds map outputs beyond the end of their executors. */
+  public record Keeper(
+      @Key(
+              name = "keeper",
+              value = "false",
+              since = "0.3.0",
+              doc =
+                  "Whether one process a node, the [keeper](keeper.md), holds map outputs in memory"
+                      + " beyond the end of their executors, so that they need not be computed"
+                      + " again. Set when the application starts.")
+          boolean enabled,
+      @Key(
+              name = "keeper.size",
+              value = "auto",
+              min = "1",
+              since = "0.3.0",
+              doc =
+                  "Maximum memory that a keeper holds, of executors that live and that have ended."
+                      + " The rest ends with its executor. By default half of what the machine or"
+                      + " container has.")
+          long size,
+      @Key(
+              name = "keeper.life",
+              value = "1h",
+              min = "1s",
+              since = "0.3.0",
+              doc =
+                  "How long map outputs stay after the end of their executor. Those that are read"
+                      + " later are computed again.")
+          Duration life) {}
 
   /** The limits of what one reader, and all of an executor's, hold at once. */
   public record Fetch(

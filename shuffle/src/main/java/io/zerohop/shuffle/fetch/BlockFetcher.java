@@ -360,6 +360,9 @@ public final class BlockFetcher implements AutoCloseable {
       }
       return;
     }
+    if (request.memory().isLeft()) {
+      failIfLost(request.source(), opened);
+    }
     if (opened.size() == 0) {
       opened.close();
     } else {
@@ -374,6 +377,20 @@ public final class BlockFetcher implements AutoCloseable {
     if (whyNotMapped != null) {
       final Route other = plan.withoutGets(request.source(), whyNotMapped);
       move(request.source(), opened.notMapped(), other);
+    }
+  }
+
+  /** The owner has ended: nobody can send or stage what cannot be read in place. */
+  private static void failIfLost(final BlockSource source, final InPlaceWindow opened) {
+    final List<Block> lost = opened.notHeld().isEmpty() ? opened.notMapped() : opened.notHeld();
+    if (!lost.isEmpty()) {
+      final Message why = opened.whyNotMapped();
+      opened.close();
+      final Message what =
+          ShuffleCode.LEFT_NOT_KEPT.says(
+              "a block of an executor that ended cannot be read from its keeper");
+      throw BlockFetchException.of(
+          lost.get(0), source, Path.PEER, why == null ? what : what.because(why), null);
     }
   }
 

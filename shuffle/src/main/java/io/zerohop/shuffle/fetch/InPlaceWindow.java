@@ -135,8 +135,10 @@ final class InPlaceWindow implements AutoCloseable {
         if (before == null || before.mapId() != block.mapId()) {
           found = false;
           if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
-            found = true;
-            expectReady(block, shuffle, cursor);
+            found = !memory.isLeft() || shuffle.isReady(cursor);
+            if (found) {
+              expectReady(block, shuffle, cursor);
+            }
           }
         }
         before = block;

@@ -20,6 +20,8 @@ public enum ShuffleCode implements LogCode {
   NODE_NOT_SERVING(3020),
   SOCKET_REMOVED(3021),
   SEGMENT_UNAVAILABLE(3022),
+  KEEPER_FULL(3023),
+  LEFT_NOT_HELD(3024),
   NO_LOCATION(3030),
   OTHER_SOCKET_FOLDER(3031),
   PEER_DEAD(3032),
@@ -102,7 +104,8 @@ public enum ShuffleCode implements LogCode {
   ARRIVED_EMPTY(6030),
   FETCH_FAILED(6031),
   NOT_ARRIVED(6032),
-  NOT_IN_MEMORY(6033);
+  NOT_IN_MEMORY(6033),
+  LEFT_NOT_KEPT(6034);
 
   private final int number;
 

@@ -77,6 +77,11 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
     return pool == null ? null : pool.export(segmentId);
   }
 
+  /** The same; absent also of a segment that is borrowed, and goes back to its lender. */
+  public @Nullable SegmentHandle exportOwn(final long segmentId) {
+    return SegmentIds.isBorrowed(segmentId) ? null : export(segmentId);
+  }
+
   /**
    * Closes all pools.
    *

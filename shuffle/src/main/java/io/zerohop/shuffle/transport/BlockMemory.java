@@ -39,6 +39,14 @@ public interface BlockMemory {
    */
   boolean intact();
 
+  /**
+   * Returns whether the owner has ended and a keeper holds what it left: what is not there, or is
+   * not ready, is lost.
+   */
+  default boolean isLeft() {
+    return false;
+  }
+
   /** Returns whether the owner lives, as far as is known: what it had begun will come. */
   boolean alive();
 }

@@ -28,6 +28,7 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.transport.mapped.Keeping;
 import io.zerohop.shuffle.transport.mapped.SharedMemory;
 import java.util.List;
 import java.util.Map;
@@ -71,7 +72,9 @@ class WithheldCatalogTest {
             folder,
             "owner",
             TestNodes.SECRET,
-            new Withholding(new SharedMemory(root, tiers, NO_GPU, cause -> {}), root.memory().id()),
+            new Withholding(
+                new SharedMemory(root, tiers, NO_GPU, new Keeping(Clock.system()), cause -> {}),
+                root.memory().id()),
             SegmentServer.Limits.DEFAULT);
     server.start();
   }

@@ -22,6 +22,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
 
 /**
  * A node in a process of its own, which has a device if its name begins so, or if it is one of
@@ -33,6 +34,7 @@ import java.util.concurrent.TimeUnit;
  *  hold OWNER LOCATION SHUFFLE MAPS   fetches the first block and keeps the window
  *  finish                        reads the rest of the window that is held
  *  unregister SHUFFLE
+ *  kept SHUFFLE MAPS             how many of these outputs a keeper holds
  *  used                          bytes of the pool in use
  *  lent                          bytes of GPU memory that it lends
  *  borrowed                      bytes of GPU memory that it has borrowed
@@ -247,6 +249,11 @@ final class NodeProcess implements AutoCloseable {
         case "unregister":
           node.unregisterShuffle(Integer.parseInt(words[1]));
           return "ok";
+        case "kept":
+          return Long.toString(
+              LongStream.range(0, Integer.parseInt(words[2]))
+                  .filter(map -> node.isKept(Integer.parseInt(words[1]), map))
+                  .count());
         case "lent":
           return Long.toString(node.stats().device().loans().lentBytes());
         case "borrowed":

@@ -424,7 +424,10 @@ public final class PathChooser {
     final Location owner = source.knownLocation();
     final String executorId = source.executorId();
     try {
-      return Route.inPlace(own(peers).connect(owner, executorId));
+      return Route.inPlace(
+          source.kept()
+              ? own(peers).connectKept(owner, executorId)
+              : own(peers).connect(owner, executorId));
     } catch (final ExchangeException e) {
       switch (e.reason()) {
         case ABSENT:

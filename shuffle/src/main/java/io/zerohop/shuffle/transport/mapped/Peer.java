@@ -53,6 +53,7 @@ final class Peer implements BlockMemory {
 
   private final String name;
   private final PeerLink link;
+  private final boolean left;
   private final Topology.View view;
   private final Link toGpu;
   private final Devices devices;
@@ -88,10 +89,12 @@ final class Peer implements BlockMemory {
    * Takes over the link.
    *
    * @param name names the owner in messages
+   * @param left whether the link is to a keeper, and the owner has ended
    * @param toGpu how its GPU's memory is reached
    */
   Peer(
       final String name,
+      final boolean left,
       final PeerLink link,
       final Greeting greeting,
       final Link toGpu,
@@ -99,6 +102,7 @@ final class Peer implements BlockMemory {
       final Duration limit,
       final Clock clock) {
     this.name = name;
+    this.left = left;
     this.link = link;
     this.view = greeting.view();
     this.toGpu = toGpu;
@@ -395,6 +399,11 @@ final class Peer implements BlockMemory {
   /** The owner and its GPU. */
   Topology.View view() {
     return view;
+  }
+
+  @Override
+  public boolean isLeft() {
+    return left;
   }
 
   @Override

@@ -18,6 +18,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -34,6 +35,12 @@ import org.slf4j.LoggerFactory;
 public final class PeerDirectory implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(PeerDirectory.class);
   private static final Duration RETRY_AFTER = Duration.ofSeconds(10);
+
+  /** What comes of a connection to one that has ended, or is just ending. */
+  private static final Set<Reason> ENDS = EnumSet.of(Reason.ABSENT, Reason.REFUSED, Reason.CLOSED);
+
+  /** Short beside the time in which a keeper takes over. */
+  private static final Duration TAKE_OVER = Duration.ofMillis(10);
 
   private final Devices devices;
   private final SocketFolder folder;
@@ -92,15 +99,28 @@ public final class PeerDirectory implements AutoCloseable {
    *     only after a while
    */
   public Peer connect(final Location location, final String executorId) {
-    return connect(location, executorId, true);
+    return connect(location, executorId, false, true);
+  }
+
+  /**
+   * The same for blocks that a keeper has after their owner's end: once nobody serves the owner's
+   * socket, the keeper is connected to, as long as there is one.
+   */
+  public Peer connectKept(final Location location, final String executorId) {
+    return connect(location, executorId, true, true);
   }
 
   /**
    * As above.
    *
+   * @param kept whether a keeper may answer for the owner
    * @param remember whether a failure keeps others from trying for a while
    */
-  private Peer connect(final Location location, final String executorId, final boolean remember) {
+  private Peer connect(
+      final Location location,
+      final String executorId,
+      final boolean kept,
+      final boolean remember) {
     final Contact contact =
         contacts.computeIfAbsent(location.incarnation(), ignored -> new Contact());
     final Peer known = contact.peer;
@@ -117,7 +137,7 @@ public final class PeerDirectory implements AutoCloseable {
       if (failure != null && !clock.isOver(contact.retryAt)) {
         throw failure;
       }
-      final Peer peer = open(location, executorId);
+      final Peer peer = open(location, executorId, kept);
       contact.peer = peer;
       contact.failure = null;
       peers.add(peer);
@@ -127,7 +147,9 @@ public final class PeerDirectory implements AutoCloseable {
       }
       return peer;
     } catch (final ExchangeException e) {
-      if (remember && e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED) {
+      // One that has ended is not found at once, if a keeper may answer for it.
+      final boolean isLong = kept || e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED;
+      if (remember && isLong) {
         contact.failure = e;
         contact.retryAt = clock.in(RETRY_AFTER);
       }
@@ -150,17 +172,58 @@ public final class PeerDirectory implements AutoCloseable {
         Reason.TIMEOUT, "another thread is still connecting to executor " + executorId);
   }
 
-  private Peer open(final Location location, final String executorId) {
+  private Peer open(final Location location, final String executorId, final boolean kept) {
+    try {
+      return open(location.socket(), location, executorId, false);
+    } catch (final ExchangeException e) {
+      if (!kept || !ENDS.contains(e.reason())) {
+        throw e;
+      }
+      return openLeft(location, executorId, e);
+    }
+  }
+
+  /**
+   * The keeper needs a moment to take over from an owner that was killed just now.
+   *
+   * @param end why the owner cannot be connected to, which is thrown if there is no keeper
+   */
+  private Peer openLeft(
+      final Location location, final String executorId, final ExchangeException end) {
+    final long until = clock.in(conf.connectTimeout());
+    for (; ; ) {
+      try {
+        return open(Location.leftSocket(location.socket()), location, executorId, true);
+      } catch (final ExchangeException e) {
+        if (!ENDS.contains(e.reason())) {
+          throw e;
+        }
+        if (clock.isOver(until) || !folder.isServed(Location.KEEPER)) {
+          LOG.debug("no keeper has what executor {} left", executorId, e);
+          throw end;
+        }
+        pause(e);
+      }
+    }
+  }
+
+  private void pause(final ExchangeException cause) {
+    try {
+      clock.sleep(TAKE_OVER);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw cause;
+    }
+  }
+
+  private Peer open(
+      final String socket, final Location location, final String executorId, final boolean left) {
     if (closed) {
       throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
     }
     final PeerLink link =
         PeerLink.connect(
-            folder.socket(location.socket()),
-            self.socket(),
-            location.socket(),
-            secret,
-            conf.connectTimeout());
+            folder.socket(socket), self.socket(), socket, secret, conf.connectTimeout());
     boolean done = false;
     try {
       final Greeting greeting = Greeting.decode(link.greeting());
@@ -174,7 +237,7 @@ public final class PeerDirectory implements AutoCloseable {
       }
       final Link toGpu = Link.toGpu(topology.reach(view.gpuUuid(), greeting.view().gpuUuid()));
       final Peer peer =
-          new Peer(executorId, link, greeting, toGpu, devices, conf.requestTimeout(), clock);
+          new Peer(executorId, left, link, greeting, toGpu, devices, conf.requestTimeout(), clock);
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       meet(executorId, greeting.view().gpuUuid(), toGpu);
@@ -204,7 +267,7 @@ public final class PeerDirectory implements AutoCloseable {
       final Location location = self.neighbour(socket);
       if (!closed && location != null && !socket.equals(self.socket()) && met.add(socket)) {
         try {
-          connect(location, Location.executorOf(socket), false);
+          connect(location, Location.executorOf(socket), false, false);
         } catch (final ZerohopException e) {
           LOG.debug("neighbour {} is left to those who need it", socket, e);
         }

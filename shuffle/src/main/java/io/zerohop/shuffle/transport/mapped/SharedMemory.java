@@ -28,20 +28,24 @@ public final class SharedMemory implements SegmentDirectory {
   private final Tiers tiers;
   private final Topology.View view;
   private final Consumer<Throwable> onFailure;
+  private final Keeping keeping;
   private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
   /**
    * @param view what peers are told of this executor's GPU
+   * @param keeping hears what a keeper holds
    * @param onFailure freezes the memory when the server fails, before any lane is dropped
    */
   public SharedMemory(
       final RootSegment root,
       final Tiers tiers,
       final Topology.View view,
+      final Keeping keeping,
       final Consumer<Throwable> onFailure) {
     this.root = root;
     this.tiers = tiers;
     this.view = view;
+    this.keeping = keeping;
     this.onFailure = onFailure;
   }
 
@@ -79,12 +83,29 @@ public final class SharedMemory implements SegmentDirectory {
   }
 
   @Override
+  public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
+    keeping.connected(peer.connectionId());
+    return tiers.exportOwn(segmentId);
+  }
+
+  @Override
+  public void kept(final PeerInfo peer, final long segmentId) {
+    keeping.kept(peer.connectionId(), segmentId);
+  }
+
+  @Override
+  public void unkept(final PeerInfo peer, final long segmentId) {
+    keeping.unkept(peer.connectionId(), segmentId);
+  }
+
+  @Override
   public void failed(final Throwable cause) {
     onFailure.accept(cause);
   }
 
   @Override
   public void disconnected(final PeerInfo peer) {
+    keeping.disconnected(peer.connectionId());
     final Integer block = laneBlocks.remove(peer.connectionId());
     if (block != null) {
       root.lanes().disconnect(block);

@@ -67,7 +67,7 @@ class PeerIntactTest {
             folder,
             "owner",
             TestNodes.SECRET,
-            new SharedMemory(root, tiers, NO_GPU, cause -> {}),
+            new SharedMemory(root, tiers, NO_GPU, new Keeping(Clock.system()), cause -> {}),
             SegmentServer.Limits.DEFAULT);
     server.start();
     peers =

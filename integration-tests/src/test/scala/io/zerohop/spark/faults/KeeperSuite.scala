@@ -1,0 +1,164 @@
+package io.zerohop.spark.faults
+
+import java.nio.file.{Files, Path, Paths}
+
+import scala.concurrent.duration._
+import scala.jdk.CollectionConverters._
+import scala.util.{Try, Using}
+
+import io.zerohop.spark.support.{Bounded, Cluster, Leftover, RunBy}
+import org.apache.spark.rdd.RDD
+import org.apache.spark.zerohop.SparkInternals
+
+/** A cluster with a keeper, whose tests see its process and what it holds. */
+abstract class KeeperClusterSuite extends ClusterSuite {
+  private var keepers = Set.empty[Long]
+
+  override protected def settings: Map[String, String] = Map(
+    "spark.zerohop.keeper" -> "true",
+    "spark.zerohop.socket.dir" -> folder.resolve("s").toString)
+
+  override protected def afterAll(): Unit = {
+    keepers = keepers ++ running
+    super.afterAll()
+    Leftover.unless("no keeper")(keepers.forall(!ProcessHandle.of(_).isPresent))
+  }
+
+  /** A shuffle whose map outputs are all in the keeper. */
+  protected def keptShuffle(): RDD[(Int, (Int, String))] = {
+    if (await) cluster.awaitExecutors()
+    var shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+    Bounded.until("a shuffle that is kept", 60.seconds) {
+      shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
+      val id = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
+      val owners = SparkInternals.mapOutputOwners(id)
+      keepers = keepers ++ running
+      owners.size == Workload.Maps && owners.forall(_.startsWith("keeper-"))
+    }
+    shuffled
+  }
+
+  protected def assertReadAsItIs(shuffled: RDD[(Int, (Int, String))]): Unit = {
+    val (answer, read) = cluster.counted("read what was left") {
+      Workload.answer(shuffled)((_, _) => ())
+    }
+    assert(answer === Workload.expected)
+    assert(read.finishedMapTasks === 0)
+    assert(read.failedTasks === 0)
+  }
+
+  /** Returns when the driver gives it no more tasks, which would fail. */
+  protected def killAndNotice(executor: String): Unit = {
+    cluster.kill(executor)
+    Bounded.until(s"loss of executor $executor", 30.seconds) {
+      !SparkInternals.executorIds(cluster.sc).contains(executor)
+    }
+  }
+
+  protected def youngest: String = cluster.pids.keys.maxBy(_.toInt)
+
+  /** The keepers that executors of this cluster have started. */
+  private def running: Set[Long] =
+    cluster.pids.values.toSet[Long].flatMap { pid =>
+      ProcessHandle.of(pid).map[Seq[Long]](_.children.iterator.asScala.map(_.pid).toSeq)
+        .orElse(Nil)
+    }.filter { pid =>
+      Try(Files.readString(Paths.get(s"/proc/$pid/cmdline"))).toOption
+        .exists(_.contains("io.zerohop.spark.keeper.KeeperProcess"))
+    }
+
+  protected def killKeepers(): Unit =
+    Cluster.kill(keepers.filter(ProcessHandle.of(_).isPresent).toSeq: _*)
+
+  /** Sockets by which keepers serve what executors have left. */
+  protected def left: Seq[Path] =
+    Try(Using.resource(Files.walk(folder)) {
+      _.iterator.asScala.filter(_.toString.endsWith(".left")).toVector
+    }).getOrElse(Vector.empty)
+}
+
+/** A keeper on the node: what an executor has published outlives it. */
+@RunBy.Verify
+class KeeperSuite extends KeeperClusterSuite {
+  test("no output of an executor that is killed between stages is computed again") {
+    val shuffled = keptShuffle()
+    killAndNotice(youngest)
+    assertReadAsItIs(shuffled)
+  }
+
+  test("nor of two, one after the other, which leaves none of the first executors") {
+    val shuffled = keptShuffle()
+    for (_ <- 1 to 2) {
+      cluster.kill(cluster.pids.keys.minBy(_.toInt))
+      cluster.awaitExecutors()
+    }
+    assertReadAsItIs(shuffled)
+  }
+
+  test("an executor that is killed in a map stage loses only what it had not published") {
+    keptShuffle()
+    val fault = Fault.in(folder)
+    val (answer, _) = cluster.counted("killed while it writes") {
+      Workload.answer(Workload.shuffled(cluster.sc) { (map, record) =>
+        if (map == 6 && record == 100) fault.killSelf()
+      })((_, _) => ())
+    }
+    assert(fault.happened)
+    assert(answer === Workload.expected)
+    cluster.awaitExecutors()
+  }
+
+  test("without its keeper an output is computed again, and the next keeper holds the new one") {
+    val shuffled = keptShuffle()
+    cluster.kill(youngest)
+    cluster.awaitExecutors()
+    killKeepers()
+    val (answer, read) = cluster.counted("read without the keeper") {
+      Workload.answer(shuffled)((_, _) => ())
+    }
+    assert(answer === Workload.expected)
+    assert(read.finishedMapTasks > 0)
+    assertReadAsItIs(keptShuffle())
+  }
+
+  test("what the driver drops leaves the keeper") {
+    val shuffled = keptShuffle()
+    cluster.kill(youngest)
+    cluster.awaitExecutors()
+    assertReadAsItIs(shuffled)
+    assert(left.nonEmpty)
+    cluster.assertNothingHeld()
+    Leftover.unless("the keeper holds nothing of the dead")(left.isEmpty)
+  }
+}
+
+/** Executors that idle are let go, and what they have published is read by those that come. */
+@RunBy.Faults
+class KeeperScaleDownSuite extends KeeperClusterSuite {
+  override protected def settings: Map[String, String] = super.settings ++ Map(
+    "spark.dynamicAllocation.enabled" -> "true",
+    "spark.dynamicAllocation.initialExecutors" -> executors.toString,
+    "spark.dynamicAllocation.maxExecutors" -> executors.toString,
+    "spark.dynamicAllocation.executorIdleTimeout" -> "4s",
+    "spark.dynamicAllocation.schedulerBacklogTimeout" -> "1s",
+    "spark.dynamicAllocation.shuffleTracking.timeout" -> "4s")
+
+  // On a busy machine the first is let go before the second is there.
+  override protected def await: Boolean = false
+
+  test("no output is computed again of executors that were all let go, and all goes when dropped") {
+    val shuffled = keptShuffle()
+    awaitNoExecutors()
+    assert(left.nonEmpty)
+    assertReadAsItIs(shuffled)
+    awaitNoExecutors()
+    SparkInternals.removeShuffle(cluster.sc, SparkInternals.shuffleOf(shuffled).shuffleId)
+    SparkInternals.shuffleIds(cluster.sc).foreach(SparkInternals.removeShuffle(cluster.sc, _))
+    Leftover.unless("the keeper holds nothing, with no executor on the node")(left.isEmpty)
+  }
+
+  private def awaitNoExecutors(): Unit =
+    Bounded.until("executors were let go", 60.seconds) {
+      SparkInternals.executorIds(cluster.sc).isEmpty
+    }
+}

@@ -1,0 +1,414 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.keeper.Keeper;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.FakeStaging;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
+import java.util.stream.LongStream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A keeper, and executors in processes of their own that end before it. */
+class KeeperTest {
+  private static final int MAPS = 10;
+  private static final Duration LONG = Duration.ofHours(1);
+  private static final Keeper.Limits UNLIMITED = new Keeper.Limits(Long.MAX_VALUE, LONG, LONG);
+
+  @TempDir private java.nio.file.Path temp;
+  private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final TestDriver driver = new TestDriver();
+  private ShuffleNode reader;
+  private Keeper keeper;
+  private volatile boolean ending;
+  private Thread keeping;
+
+  @BeforeEach
+  void start() {
+    base = temp.resolve("s");
+    reader = TestNodes.start(base, "reader");
+  }
+
+  @AfterEach
+  void noLeaks() throws InterruptedException {
+    endKeeper();
+    TestNodes.eventually(
+        "nothing is mapped",
+        () -> {
+          reader.unregisterShuffle(1);
+          return reader.parts.holdings().mappedSegments() == 0;
+        });
+    TestNodes.assertNothingHeld(reader);
+    reader.close();
+    leaks.check();
+    assertThat(base).doesNotExist();
+  }
+
+  private SocketFolder folder() {
+    return ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET);
+  }
+
+  private void startKeeper(final Keeper.Limits limits) {
+    keeper = Keeper.start(folder(), TestNodes.SECRET, limits, driver, Clock.system());
+    ending = false;
+    keeping =
+        new Thread(
+            () -> {
+              while (!ending && keeper.round()) {
+                Thread.onSpinWait();
+              }
+            });
+    keeping.start();
+  }
+
+  private void endKeeper() throws InterruptedException {
+    if (keeper != null) {
+      ending = true;
+      keeping.join();
+      keeper.close();
+      keeper = null;
+    }
+  }
+
+  private static BlockSource kept(final BlockSource source) {
+    return new BlockSource(
+        source.executorId(),
+        source.location(),
+        source.host(),
+        source.address(),
+        source.blocks(),
+        true);
+  }
+
+  private void readAll(final NodeProcess owner, final int shuffleId) {
+    assertThat(
+            TestNodes.fetchAndCheck(
+                reader,
+                TestNodes.noStaging(),
+                NodeProcess.BATCHES,
+                NodeProcess.MOST,
+                kept(owner.source(shuffleId, MAPS))))
+        .containsOnlyKeys(Path.PEER);
+  }
+
+  /** The message of a fetch that fails. Nobody answers for the owner. */
+  private String failure(final NodeProcess owner, final int shuffleId) {
+    final FakeStaging staging = new FakeStaging(NodeProcess.BATCHES, NodeProcess.MOST);
+    staging.desert();
+    final BlockSource source = kept(owner.source(shuffleId, MAPS));
+    try (BlockFetcher fetcher =
+        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+      final Throwable[] thrown = new Throwable[1];
+      assertThatThrownBy(fetcher::next)
+          .isInstanceOf(BlockFetchException.class)
+          .satisfies(e -> thrown[0] = e);
+      return String.valueOf(((BlockFetchException) thrown[0]).message().code());
+    }
+  }
+
+  private static void awaitKept(final NodeProcess owner, final int shuffleId) {
+    TestNodes.eventually(
+        "all is kept",
+        () -> {
+          try {
+            return owner.ask("kept", shuffleId, MAPS).equals("" + MAPS);
+          } catch (final IOException e) {
+            throw new AssertionError(e);
+          }
+        });
+  }
+
+  private void awaitLeft(final boolean some) {
+    TestNodes.eventually("something is left: " + some, () -> keeper.leftBytes() > 0 == some);
+  }
+
+  @Test
+  void whatAKilledExecutorHasPublishedIsRead() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      assertThat(owner.ask("write", 1, MAPS)).isEqualTo("ok");
+      awaitKept(owner, 1);
+      readAll(owner, 1); // In the owner's memory.
+      owner.kill();
+      readAll(owner, 1);
+    }
+  }
+
+  @Test
+  void whatAnExecutorHasPublishedThatEndsInGoodOrderIsRead() throws Exception {
+    startKeeper(UNLIMITED);
+    final NodeProcess owner = new NodeProcess(base, "1");
+    assertThat(owner.ask("write", 1, MAPS)).isEqualTo("ok");
+    awaitKept(owner, 1);
+    owner.close();
+    readAll(owner, 1);
+  }
+
+  @Test
+  void severalReadersAndSeveralOwners() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess one = new NodeProcess(base, "1");
+        NodeProcess two = new NodeProcess(base, "2");
+        NodeProcess three = new NodeProcess(base, "3")) {
+      one.ask("write", 1, MAPS);
+      two.ask("write", 2, MAPS);
+      awaitKept(one, 1);
+      awaitKept(two, 2);
+      one.kill();
+      two.kill();
+      readAll(one, 1);
+      readAll(two, 2);
+      three.ask("write", 3, MAPS);
+      awaitKept(three, 3);
+      three.kill();
+      readAll(three, 3);
+      readAll(one, 1);
+    }
+  }
+
+  @Test
+  void withoutAKeeperNothingIsKept() throws Exception {
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      assertThat(owner.ask("kept", 1, MAPS)).isEqualTo("0");
+      owner.kill();
+      assertThat(failure(owner, 1)).isEqualTo(ShuffleCode.PEER_DEAD.label());
+    }
+  }
+
+  @Test
+  void whatWasNotReadyIsLostAndNotTold() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, NodeProcess.WITH_DEVICE)) {
+      assertThat(owner.ask("write", 2, MAPS)).isEqualTo("ok");
+      awaitKept(owner, 2);
+      assertThat(owner.ask("pend", 1)).isEqualTo("1");
+      TestNodes.eventually("it is kept", () -> isKept(owner));
+      owner.kill();
+      TestNodes.eventually(
+          "the driver knows", () -> driver.left(NodeProcess.WITH_DEVICE).containsKey(2));
+      assertThat(driver.left(NodeProcess.WITH_DEVICE)).containsOnlyKeys(2);
+      assertThat(failure(owner, 1)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
+    }
+  }
+
+  private static boolean isKept(final NodeProcess owner) {
+    try {
+      return owner.ask("kept", 1, 1).equals("1");
+    } catch (final IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void anOutputThatIsNotThereIsLost() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.kill();
+      assertThat(failure(owner, 7)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
+    }
+  }
+
+  @Test
+  void theDriverHearsWhatIsLeftAndWhatItHasNoUseForGoes() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      owner.ask("write", 2, MAPS);
+      awaitKept(owner, 1);
+      awaitKept(owner, 2);
+      owner.kill();
+      TestNodes.eventually("the driver knows", () -> driver.left("1").keySet().size() == 2);
+      final Set<Long> maps = LongStream.range(0, MAPS).boxed().collect(Collectors.toSet());
+      assertThat(driver.left("1")).isEqualTo(Map.of(1, maps, 2, maps));
+      driver.useless.add(2);
+      TestNodes.eventually("it is dropped", () -> !driver.left("1").containsKey(2));
+      assertThat(failure(owner, 2)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
+      readAll(owner, 1);
+      driver.useless.add(1);
+      awaitLeft(false);
+    }
+  }
+
+  @Test
+  void whatIsTooOldGoesOnceTheDriverKnows() throws Exception {
+    startKeeper(new Keeper.Limits(Long.MAX_VALUE, Duration.ofMillis(1), LONG));
+    driver.isThere.set(false);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.kill();
+      awaitLeft(true);
+      readAll(owner, 1);
+      driver.isThere.set(true);
+      awaitLeft(false);
+      assertThat(driver.left("1")).isEmpty();
+    }
+  }
+
+  @Test
+  void withTheKeeperGoesWhatItHeld() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1");
+        NodeProcess other = new NodeProcess(base, "2")) {
+      owner.ask("write", 1, MAPS);
+      other.ask("write", 2, MAPS);
+      awaitKept(owner, 1);
+      awaitKept(other, 2);
+      owner.kill();
+      readAll(owner, 1);
+      endKeeper();
+      TestNodes.eventually("it is gone", () -> other(other).equals("0"));
+      assertThat(failure(owner, 1)).isEqualTo(ShuffleCode.PEER_ENDED.label());
+      readAll(other, 2); // It lives.
+      startKeeper(UNLIMITED);
+      awaitKept(other, 2);
+      other.kill();
+      readAll(other, 2);
+    }
+  }
+
+  private static String other(final NodeProcess process) {
+    try {
+      return process.ask("kept", 2, MAPS);
+    } catch (final IOException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void whatIsBeyondTheLimitIsNotKept() throws Exception {
+    startKeeper(new Keeper.Limits(3L << 20, LONG, LONG));
+    try (NodeProcess one = new NodeProcess(base, "1");
+        NodeProcess two = new NodeProcess(base, "2")) {
+      one.ask("write", 1, MAPS);
+      awaitKept(one, 1);
+      two.ask("write", 2, MAPS);
+      assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
+      one.kill();
+      readAll(one, 1);
+      assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
+      driver.useless.add(1);
+      awaitKept(two, 2); // There is room again.
+    }
+  }
+
+  @Test
+  void thereIsOneKeeper() {
+    startKeeper(UNLIMITED);
+    final SocketFolder second = folder();
+    assertThatThrownBy(
+            () -> Keeper.start(second, TestNodes.SECRET, UNLIMITED, driver, Clock.system()))
+        .isInstanceOf(ZerohopException.class);
+  }
+
+  @Test
+  void whoDoesNotKnowTheSecretGetsNothing() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.kill();
+      awaitLeft(true);
+      final String left = Location.leftSocket(owner.location().socket());
+      try (SocketFolder there = folder()) {
+        for (final String name : List.of(left, Location.KEEPER)) {
+          assertThatThrownBy(
+                  () ->
+                      PeerLink.connect(
+                          there.socket(name),
+                          "stranger",
+                          name,
+                          "a secret of another application".getBytes(StandardCharsets.UTF_8),
+                          Duration.ofSeconds(10)))
+              .isInstanceOfSatisfying(
+                  ExchangeException.class,
+                  e -> assertThat(e.reason()).isEqualTo(ExchangeException.Reason.AUTHENTICATION));
+        }
+      }
+      readAll(owner, 1);
+    }
+  }
+
+  @Test
+  void anExecutorThatOnlyPausesIsNotTakenOver() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.pause();
+      owner.resume();
+      readAll(owner, 1);
+      assertThat(keeper.leftBytes()).isZero();
+    }
+  }
+
+  @Test
+  void itEndsWithTheDriver() throws Exception {
+    reader.close();
+    startKeeper(new Keeper.Limits(Long.MAX_VALUE, LONG, Duration.ofSeconds(1)));
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      owner.kill();
+      awaitLeft(true);
+      Thread.sleep(1_500);
+      assertThat(keeping.isAlive()).isTrue();
+      driver.isThere.set(false);
+      keeping.join(30_000);
+      assertThat(keeping.isAlive()).isFalse();
+    }
+  }
+
+  /** Counts on all outputs that it does not call useless, as long as it is there. */
+  private static final class TestDriver implements Keeper.Driver {
+    private final AtomicBoolean isThere = new AtomicBoolean(true);
+    private final Set<Integer> useless = ConcurrentHashMap.newKeySet();
+    private final Map<String, Map<Integer, Set<Long>>> told = new ConcurrentHashMap<>();
+
+    private Map<Integer, Set<Long>> left(final String executorId) {
+      return told.getOrDefault(executorId, Map.of());
+    }
+
+    @Override
+    public Set<Integer> report(final String executorId, final Map<Integer, Set<Long>> outputs)
+        throws IOException {
+      if (!isThere.get()) {
+        throw new IOException("nobody answers");
+      }
+      if (outputs != null) {
+        told.put(executorId, outputs);
+      }
+      final Set<Integer> needed = new HashSet<>(left(executorId).keySet());
+      needed.removeAll(useless);
+      return needed;
+    }
+  }
+}
