@@ -28,6 +28,8 @@ class HousekeepingTest {
   @AfterEach
   void end() {
     housekeeping.close();
+    // A thread of a pool that has ended is seen for some microseconds more.
+    Deadline.in(Duration.ofSeconds(10)).await(() -> ours().isEmpty(), millis -> Thread.sleep(1));
     assertThat(ours()).isEmpty();
   }
 
