@@ -5,7 +5,6 @@ import io.zerohop.device.Topology;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
@@ -102,7 +101,7 @@ final class NodeParts {
   private final Housekeeping.Chore maintenance;
 
   /** Absent if neighbours are met only when they are read. */
-  private final @Nullable ChoreThread neighbours;
+  private final Housekeeping.@Nullable Chore neighbours;
 
   /** Absent without a GPU or neighbours, if map outputs never move, or if it is not to borrow. */
   private final @Nullable Borrower borrower;
@@ -237,7 +236,10 @@ final class NodeParts {
               clock);
       begun.push(evictor::close);
       metAt = clock.nanos() - MEETING.toNanos();
-      neighbours = hasNeighbours ? new ChoreThread("neighbours", MEETING, clock, this::meet) : null;
+      neighbours =
+          hasNeighbours
+              ? housekeeping.everyLong("neighbours", MEETING, () -> true, this::meet)
+              : null;
       if (neighbours != null) {
         begun.push(neighbours::close);
         if (borrower != null) {
@@ -524,7 +526,7 @@ final class NodeParts {
   }
 
   private void checkThreadsEnded() {
-    if (maintenance.isBusy() || evictor.isBusy() || neighbours != null && neighbours.isAlive()) {
+    if (maintenance.isBusy() || evictor.isBusy() || neighbours != null && neighbours.isBusy()) {
       throw new IllegalStateException(
           "executor "
               + executorId

@@ -117,7 +117,7 @@ public final class Housekeeping implements AutoCloseable {
   }
 
   /** Warns of a chore that will be done again. */
-  static void failed(final String chore, final Exception cause) {
+  private static void failed(final String chore, final Exception cause) {
     DeviceCode.CHORE_FAILED
         .says("a background task failed and will be retried")
         .at("zerohop-" + chore)

@@ -1,7 +1,7 @@
 package io.zerohop.spark.keeper;
 
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.log.SparkCode;
 import java.io.File;
@@ -46,7 +46,7 @@ public final class KeeperStart implements AutoCloseable {
   private final ShuffleNode node;
   private final byte[] secret;
   private final Clock clock;
-  private final ChoreThread chore;
+  private final Housekeeping.Chore chore;
   private long startAt;
   private Duration retry = RETRY;
 
@@ -62,7 +62,7 @@ public final class KeeperStart implements AutoCloseable {
     this.secret = secret.clone();
     this.clock = clock;
     this.startAt = clock.nanos();
-    this.chore = new ChoreThread("keeper", PERIOD, clock, this::round);
+    this.chore = node.housekeeping().everyLong("keeper", PERIOD, this::isMissing, this::round);
     chore.hurry();
   }
 
@@ -73,10 +73,16 @@ public final class KeeperStart implements AutoCloseable {
     return new KeeperStart(env, spark, node, secret, Clock.system());
   }
 
-  private void round() {
+  private boolean isMissing() {
     if (node.hasKeeper()) {
       retry = RETRY;
-    } else if (clock.isOver(startAt) && !node.keeperRuns()) {
+      return false;
+    }
+    return true;
+  }
+
+  private void round() {
+    if (isMissing() && clock.isOver(startAt) && !node.keeperRuns()) {
       startAt = clock.in(retry);
       retry = retry.compareTo(MAX_RETRY) < 0 ? retry.multipliedBy(2) : MAX_RETRY;
       try {

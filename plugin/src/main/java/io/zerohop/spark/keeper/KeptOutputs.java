@@ -1,8 +1,8 @@
 package io.zerohop.spark.keeper;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.spark.conf.KeeperReach;
 import java.time.Duration;
 import java.util.HashMap;
@@ -245,13 +245,13 @@ public final class KeptOutputs extends SparkListener {
     private final RpcEnv rpcEnv;
     private final String name;
     private final KeptOutputs outputs;
-    private final ChoreThread rounds;
+    private final Housekeeping housekeeping = new Housekeeping(Clock.system());
 
     private Reports(final RpcEnv rpcEnv, final String name, final KeptOutputs outputs) {
       this.rpcEnv = rpcEnv;
       this.name = name;
       this.outputs = outputs;
-      this.rounds = new ChoreThread("kept-outputs", ROUND, Clock.system(), outputs::round);
+      housekeeping.every("kept-outputs", ROUND, outputs::round);
     }
 
     @Override
@@ -261,7 +261,7 @@ public final class KeptOutputs extends SparkListener {
 
     @Override
     public void onStop() {
-      rounds.close();
+      housekeeping.close();
       KeeperReach.reached(false);
     }
 

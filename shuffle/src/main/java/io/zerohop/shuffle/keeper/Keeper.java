@@ -10,8 +10,8 @@ import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.host.HostDevice;
-import io.zerohop.device.posix.ChoreThread;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.mapped.KeptExecutor;
@@ -103,7 +103,8 @@ public final class Keeper implements AutoCloseable {
   /** How often in a row the driver could not be reached. */
   private int silence;
 
-  private @Nullable ChoreThread reporter;
+  private final Housekeeping housekeeping;
+  private Housekeeping.@Nullable Chore reporter;
 
   private Keeper(
       final SocketFolder folder,
@@ -116,6 +117,7 @@ public final class Keeper implements AutoCloseable {
     this.limits = limits;
     this.driver = driver;
     this.clock = clock;
+    this.housekeeping = new Housekeeping(clock);
     this.lookAt = clock.nanos();
     this.busyAt = clock.nanos();
     this.neededAt = clock.nanos();
@@ -140,7 +142,8 @@ public final class Keeper implements AutoCloseable {
     boolean done = false;
     try {
       keeper.mark.start();
-      keeper.reporter = new ChoreThread("reports", REPORT, clock, keeper::report);
+      keeper.reporter =
+          keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper::report);
       done = true;
       return keeper;
     } finally {
@@ -324,9 +327,7 @@ public final class Keeper implements AutoCloseable {
   /** Closes everything. Idempotent. */
   @Override
   public void close() {
-    if (reporter != null) {
-      reporter.close();
-    }
+    housekeeping.close();
     synchronized (this) {
       end();
     }

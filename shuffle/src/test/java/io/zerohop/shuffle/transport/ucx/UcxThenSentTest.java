@@ -110,6 +110,12 @@ class UcxThenSentTest {
                 .set("paths", EnumSet.of(Path.LOCAL, Path.PEER, Path.UCX, Path.SENT))
                 .neighbours(),
             new DeviceOnlyGpu())) {
+      TestNodes.eventually(
+          "it looks for neighbours",
+          () ->
+              Thread.getAllStackTraces().keySet().stream()
+                  .filter(thread -> !before.contains(thread))
+                  .anyMatch(thread -> thread.getName().equals("zerohop-neighbours")));
       assertThat(Thread.getAllStackTraces().keySet())
           .filteredOn(thread -> !before.contains(thread))
           .extracting(thread -> thread.getName().replaceAll("(exchange-).*", "$1"))
