@@ -94,6 +94,8 @@ bench-ucx: ## what UCX itself has between two network namespaces; root
 	$(SCRIPTS)/run.sh ucx_get
 bench-jmh: ## microbenchmarks of catalog and fetch
 	$(JMH) | $(SCRIPTS)/jmh.py
+bench-keeper: ## what a keeper costs, takes and how fast it takes over; on a quiet machine
+	$(JMH) -Dbenchmarks.main=io.zerohop.shuffle.bench.KeeperBenchmark | $(SCRIPTS)/keeper.py
 bench-engine: ## gets of the UCX engine beside ucx_perftest
 	$(JMH) -Dbenchmarks.main=io.zerohop.shuffle.transport.ucx.UcxBenchmark
 plot: ## draws docs/benchmarks.md's tables and plots from docs/measurements

@@ -47,6 +47,8 @@
 #                                  on the GPUs; adds up in OUT/kills.json
 #   rapids.sh tpch DIR KIT OUT     TPC-H's 22 queries, compared with the CPU's rows or timed
 #   rapids.sh tpcds DIR KIT OUT    TPC-DS' 103 queries at Spark's and RAPIDS' defaults, likewise
+#   rapids.sh etl DIR KIT OUT      a job that writes Parquet tables, clustered, sorted and joined, made of
+#                                  those of TPC-DS, at defaults
 #
 # KIT is a folder with jre17 (a Java run time), spark (jars/ and RELEASE of Spark 4.1.3), rapids.jar
 # (RAPIDS Accelerator 26.08.1), and native (amd64/Linux/libcudf.so) if that is not in rapids.jar;
@@ -102,7 +104,11 @@
 #   KILL_EVERY   seconds (30) between two executors that are killed under contenders +killed, which
 #                are added to those that are timed if it is set; KILL_SEED (1) chooses them
 #   CPU_APPS     applications by which the CPU is asked (4), CPU_CORES of each
+#   DSDGEN       the folder tools of the TPC's own kit, built, with which large tables are
+#                written much faster; see tpcds_tables.py
 #   TIGHT        RAPIDS' share of the GPU's memory (0.06) and TIGHT_POOL (2800m) for +tight
+# For etl SCALE, CONTENDERS, ROUNDS, QUERIES (some of clustered, sorted, joined and rows), QUERY_LIMIT,
+# APPEND and DSDGEN as for tpcds.
 set -euo pipefail
 
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
@@ -121,7 +127,7 @@ case "$command" in
     [ $# -eq 2 ] || usage
     pack "$2"
     ;;
-  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds)
+  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds | etl)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command"

@@ -39,10 +39,8 @@ def row(result):
     }
 
 
-def main():
-    text = sys.stdin.read()
-    # Maven and the JVM may print a line before or after the array.
-    results = json.loads(text[text.index("[\n") : text.rindex("]") + 1])
+def measurement(bench):
+    """What a measurement on this machine, of the code that is checked out, says of both."""
 
     def git(*arguments):
         return subprocess.run(
@@ -50,8 +48,8 @@ def main():
         ).stdout.strip()
 
     dirty = "-dirty" if git("status", "--porcelain", "--untracked-files=no") else ""
-    content = {
-        "bench": "catalog",
+    return {
+        "bench": bench,
         "commit": git("rev-parse", "HEAD") + dirty,
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "host": {
@@ -59,13 +57,24 @@ def main():
             "cpu_cores": os.cpu_count(),
             "memory_bytes": int(re.sub(r"\D", "", field("/proc/meminfo", "MemTotal"))) * 1024,
             "kernel": platform.release(),
-            "java": results[0]["jdkVersion"],
         },
-        "rows": [row(result) for result in results],
     }
-    target = ROOT / "docs" / "measurements" / "catalog.json"
+
+
+def record(content):
+    target = ROOT / "docs" / "measurements" / f"{content['bench']}.json"
     write(target, content)
     print(f"wrote {target}")
+
+
+def main():
+    text = sys.stdin.read()
+    # Maven and the JVM may print a line before or after the array.
+    results = json.loads(text[text.index("[\n") : text.rindex("]") + 1])
+    content = measurement("catalog")
+    content["host"]["java"] = results[0]["jdkVersion"]
+    content["rows"] = [row(result) for result in results]
+    record(content)
 
 
 if __name__ == "__main__":

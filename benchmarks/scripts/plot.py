@@ -15,7 +15,7 @@ from exchange_tables import exchanges, gpu_memory, tax
 from headline_tables import headline
 from host_tables import between, growth, host_fifth, host_job, host_memory, spill
 from provenance import age_of, gpu_provenance, provenance
-from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, tpch
+from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, operators, tpch
 
 DRAWINGS = {
     "host_job": host_job,
@@ -39,9 +39,12 @@ DRAWINGS = {
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
+    "gpu_tpcds_100": gpu_tpcds,
+    "gpu_operators": operators,
     "gpu_tpcds_check": gpu_tpcds_check,
     "gpu_tpch": tpch,
     "gpu_outofcore": tpch,
+    "gpu_etl": tpch,
     "gpu_memory": gpu_memory,
     "host_link": host_link,
     "host_again": host_again,

@@ -67,6 +67,8 @@ def gpu_provenance(run):
         or {len(list(group)) for _, group in rounds_of(run)}
     ) or [5]
     rounds = "median of " + (f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}")
+    if all("kind" in row for row in run["rows"]):
+        rounds = "sums of all rounds"
     if "runs_of_a_query" in run.get("setting", {}):
         rounds = f"up to {run['setting']['runs_of_a_query']} runs of a query"
     link = f", {host['link']}" if "link" in host else ""

@@ -212,3 +212,45 @@ def tpch(run, _):
     faster = geometric_mean([best_over_ours(cells) for cells in found.values() if len(cells) > 1])
     body.append(["geometric mean", *[""] * len(cases), f"{faster:.2f}"])
     return markdown(["query", *cases, "best / zerohop"], body)
+
+
+# Whose time a part of a task is; what is not here is an operator of RAPIDS'.
+OF_SPARK = ("start and result", "scheduler", "garbage collection")
+OF_SHUFFLE = (
+    "wait for blocks",
+    "shuffle write",
+    "GpuColumnarExchange",
+    "GpuCustomShuffleReader",
+    "GpuShuffleCoalesce",
+)
+
+
+def operators(run, _):
+    """Seconds of all tasks by what they were spent with, and whose that is."""
+    cases = in_order(row["case"] for row in run["rows"])
+    found = {}
+    for row in run["rows"]:
+        found.setdefault(row["part"], {})[row["case"]] = row["seconds"]
+    first = found.pop("run")
+    parts = sorted(found, key=lambda part: -max(found[part].values()))
+
+    def line(name, whose, seconds):
+        return [name, whose, *(f"{seconds.get(case, 0):,.0f}" for case in cases)]
+
+    body = [line("tasks run", "", first)]
+    body += [
+        line(f"`{part}`" if part.startswith("Gpu") else part, whose(part), found[part])
+        for part in parts
+        if max(found[part].values()) >= 0.01 * max(first.values())
+    ]
+    for name in ("shuffle", "RAPIDS", "Spark"):
+        parts_of = [part for part in parts if whose(part) == name]
+        sums = {case: sum(found[part].get(case, 0) for part in parts_of) for case in cases}
+        body.append(line(f"all of {name}", name, sums))
+    return markdown(["part", "whose", *(f"{case}, s" for case in cases)], body)
+
+
+def whose(part):
+    if part in OF_SPARK:
+        return "Spark"
+    return "shuffle" if part in OF_SHUFFLE else "RAPIDS"

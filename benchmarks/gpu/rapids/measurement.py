@@ -1,5 +1,6 @@
 """What a measurement on GPUs says of its host, and of those who were timed."""
 
+import collections
 import datetime
 import os
 import pathlib
@@ -43,6 +44,17 @@ def figures(rows):
         "stage_ms": statistics.median(row["stage_ms"] for row in rows),
         "runs": len(rows),
     }
+
+
+def equal_queries(rows):
+    """How many queries of several contenders gave all of them, in every round, the same rows."""
+    checksums = collections.defaultdict(lambda: collections.defaultdict(set))
+    for row in rows:
+        if "error" not in row:
+            checksums[row["query"]][row["case"]].add(row["checksum"])
+    return sum(
+        len(found) > 1 and len(set().union(*found.values())) == 1 for found in checksums.values()
+    )
 
 
 def measurement(bench, commit_file, rows):

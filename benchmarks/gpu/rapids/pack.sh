@@ -10,7 +10,7 @@ pack() {
     "$here/rapids.sh" "$here/../spark/java.options" "$out/"
   mkdir "$out/rapids" "$out/suites"
   cp -r "$root/benchmarks/spark/target/application-jars" "$out/"
-  cp "$here"/rapids/*.* "$root"/benchmarks/scripts/{charts,samples,kills,measurements}.py "$out/rapids/"
+  cp "$here"/rapids/*.* "$root"/benchmarks/scripts/{charts,samples,kills,measurements,operators}.py "$out/rapids/"
   cp "$root"/integration-tests/target/suite-jars/*.jar "$out/suites/"
   # The suites' own, where the kit's Spark has another Scala.
   cp "$root"/benchmarks/spark/target/spark-home/jars/scala-{library-,xml_}*.jar "$out/suites/"

@@ -13,6 +13,7 @@
   results.py memory COMMIT_FILE OUT.json MEMORY.jsonl
   results.py neighbour COMMIT_FILE OUT.json NEIGHBOUR.jsonl
   results.py nodes COMMIT_FILE OUT.json PEERS.jsonl BENCH.jsonl RESULT.json ...
+  results.py operators COMMIT_FILE OUT.json CASE=LINE_OF_OPERATORS_PY ...
   results.py pressure COMMIT_FILE OUT.json PRESSURE.jsonl
   results.py proof COMMIT_FILE OUT.json RESULT.json ...
   results.py rows COMMIT_FILE OUT.json HOST_JOB.json
@@ -20,6 +21,7 @@
   results.py tax COMMIT_FILE OUT.json TAX.jsonl
   results.py tiers COMMIT_FILE OUT.json TIERS.jsonl
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
+  results.py etl COMMIT_FILE OUT.json ETL.jsonl
   results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
   results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
 """
@@ -34,10 +36,11 @@ from exchanges import bench, between, blocks, checksums, demo, memory, neighbour
 from kudo import kudo
 from measurement import measurement
 from measurements import write
+from operators_table import operators
 from tiers import tiers
 from tpcds import tpcds
 from tpcds_check import tpcds_check
-from tpch import tpch
+from tpch import etl, tpch
 
 
 def main():
@@ -48,8 +51,10 @@ def main():
         "blocks": blocks,
         "cells": cells,
         "doctor": doctor,
+        "etl": etl,
         "kudo": kudo,
         "neighbour": neighbour,
+        "operators": operators,
         "tax": tax,
         "tiers": tiers,
         "tpch": tpch,

@@ -1,4 +1,4 @@
-"""TPC-H that was timed."""
+"""TPC-H that was timed, and a job that writes tables."""
 
 import collections
 import json
@@ -6,11 +6,15 @@ import pathlib
 import statistics
 import sys
 
-from measurement import figures, measurement
+from measurement import equal_queries, figures, measurement
 from measurements import write
 
 
-def tpch_summary(rows):
+def number(query):
+    return int(query[1:])
+
+
+def tpch_summary(rows, order=number):
     """Per query the figures of each contender, and geometric means of our times over the others'.
 
     A ratio is taken over the queries that both have run. That to "best" is over the contender with
@@ -20,9 +24,9 @@ def tpch_summary(rows):
     for row in rows:
         if row["iteration"] > 0 and "error" not in row:
             groups[row["query"]][row["case"]].append(row)
-    order = sorted(groups, key=lambda query: int(query[1:]))
     queries = {
-        query: {case: figures(group) for case, group in groups[query].items()} for query in order
+        query: {case: figures(group) for case, group in groups[query].items()}
+        for query in sorted(groups, key=order)
     }
     ratios = {}
     for measure in ("seconds", "stage_ms"):
@@ -91,13 +95,6 @@ def tpch_goals(rows, summary, scale, gpus):
     over = summary["geometric_mean_ratio"]["seconds"].get("best")
     if over is None:
         return []
-    checksums = collections.defaultdict(lambda: collections.defaultdict(set))
-    for row in rows:
-        if "error" not in row:
-            checksums[row["query"]][row["case"]].add(row["checksum"])
-    equal = sum(
-        len(found) > 1 and len(set().union(*found.values())) == 1 for found in checksums.values()
-    )
     failed = sum("error" in row and row["case"].startswith("zerohop") for row in rows)
     of = f"TPC-H scale {scale:g}, {gpus} GPUs, "
     return [
@@ -109,24 +106,48 @@ def tpch_goals(rows, summary, scale, gpus):
         {
             "goal": of + "queries whose rows equal those of the files",
             "at_least": 22,
-            "value": equal,
+            "value": equal_queries(rows),
         },
         {"goal": of + "runs of ours that failed", "at_most": 0, "value": failed},
     ]
 
 
+def etl_goals(rows, summary, scale, gpus):
+    """Of the writes alone: what they wrote is read afterwards, to be compared."""
+    over = tpch_summary([row for row in rows if row["query"] != "rows"], str)[
+        "geometric_mean_ratio"
+    ]
+    of = f"ETL of TPC-DS scale {scale:g}, {gpus} GPUs, geometric mean over best by files, "
+    return [
+        {
+            "goal": of + measure,
+            "at_least": least,
+            "value": round(1 / over[measure]["best"], 4) if over[measure] else None,
+        }
+        for measure, least in (("seconds", 1.0), ("stage_ms", 1.2))
+    ]
+
+
 def tpch(out, commit_file, file):
+    timed(out, commit_file, file, number, tpch_goals)
+
+
+def etl(out, commit_file, file):
+    timed(out, commit_file, file, str, etl_goals)
+
+
+def timed(out, commit_file, file, order, goals):
     if not pathlib.Path(file).exists():
         sys.exit("no query was run")
     rows = [json.loads(line) for line in open(file)]
-    summary = tpch_summary(rows)
+    summary = tpch_summary(rows, order)
     value = measurement(pathlib.Path(out).stem, commit_file, rows)
     value["setting"] = {
         "scale": rows[0]["scale"],
         "iterations": max(row["iteration"] for row in rows),
     }
     value["summary"] = summary
-    value["goals"] = tpch_goals(rows, summary, value["setting"]["scale"], value["host"]["gpus"])
+    value["goals"] = goals(rows, summary, value["setting"]["scale"], value["host"]["gpus"])
     write(out, value)
     print_tpch(rows, summary)
     for goal in value["goals"]:

@@ -30,7 +30,6 @@ public interface CopyBatch {
     }
   }
 
-  /** Copies in the list. */
   int size();
 
   /** Sum of the lengths in bytes. */

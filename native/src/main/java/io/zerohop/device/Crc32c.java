@@ -41,7 +41,6 @@ public final class Crc32c {
     return Powers.append(first, length) ^ second;
   }
 
-  /** Adds a range. */
   public Crc32c update(final long address, final int length) {
     memory.wrap(address, length);
     for (int done = 0; done < length; ) {

@@ -165,7 +165,6 @@ public interface Device extends AutoCloseable {
    */
   record FabricReach(String clique, String absence) {
 
-    /** Why not. */
     public static FabricReach none(final String absence) {
       return new FabricReach("", absence);
     }

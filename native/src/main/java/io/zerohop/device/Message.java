@@ -70,7 +70,6 @@ public record Message(String code, String what, String where, String why, String
     return failure instanceof Source known ? known.message() : of(failure.toString());
   }
 
-  /** Returns this message with another place. */
   public Message at(final String place) {
     return new Message(code, what, place, why, remedy);
   }
@@ -85,7 +84,6 @@ public record Message(String code, String what, String where, String why, String
     return remedy.isEmpty() ? remedy(otherwise) : this;
   }
 
-  /** Returns this message with another code. */
   public Message code(final LogCode other) {
     return new Message(other.label(), what, where, why, remedy);
   }
@@ -136,7 +134,6 @@ public record Message(String code, String what, String where, String why, String
         + (code.isEmpty() ? "" : " [" + code + "]");
   }
 
-  /** Logs it as information. */
   public void info(final Logger log) {
     log.info(text());
   }
@@ -171,7 +168,6 @@ public record Message(String code, String what, String where, String why, String
     log.error(text(), failure);
   }
 
-  /** The same as {@link #text}. */
   @Override
   public String toString() {
     return text();

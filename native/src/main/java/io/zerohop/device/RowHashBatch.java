@@ -313,7 +313,6 @@ public final class RowHashBatch {
     return copy;
   }
 
-  /** How many tables there are. */
   public int tables() {
     return tables;
   }
@@ -323,7 +322,6 @@ public final class RowHashBatch {
     return firstRows[table];
   }
 
-  /** Rows of a table. */
   public int rows(final int table) {
     return rows[table];
   }
@@ -348,7 +346,6 @@ public final class RowHashBatch {
     return table + 1 < tables ? firstResults[table + 1] : results;
   }
 
-  /** A table's first column. */
   public int firstColumn(final int table) {
     return firstColumns[table];
   }
@@ -358,7 +355,6 @@ public final class RowHashBatch {
     return endColumns[table];
   }
 
-  /** What a column is. */
   public int kind(final int column) {
     return kinds[column];
   }
@@ -373,7 +369,6 @@ public final class RowHashBatch {
     return data[column];
   }
 
-  /** Where offsets lie. */
   public long offsets(final int column) {
     return offsets[column];
   }

@@ -130,7 +130,6 @@ public final class SpliceBatch {
     return copy;
   }
 
-  /** Pieces of offsets. */
   public int offsets() {
     return offsets;
   }
@@ -142,7 +141,6 @@ public final class SpliceBatch {
     }
   }
 
-  /** Columns of bits. */
   public int bitColumns() {
     return bitColumns;
   }
@@ -152,7 +150,6 @@ public final class SpliceBatch {
     return columns[column];
   }
 
-  /** Bits of a column. */
   public int bits(final int column) {
     return columnBits[column];
   }
@@ -167,7 +164,6 @@ public final class SpliceBatch {
     return column + 1 < bitColumns ? firstRuns[column + 1] : runs;
   }
 
-  /** Runs of bits of all columns. */
   public int runs() {
     return runs;
   }

@@ -81,6 +81,12 @@ public final class StreamPool implements AutoCloseable {
       return stream;
     }
 
+    private CopyStream busy() {
+      use();
+      busy = true;
+      return stream;
+    }
+
     @Override
     public CopyBatch newBatch() {
       return use().newBatch();
@@ -88,9 +94,7 @@ public final class StreamPool implements AutoCloseable {
 
     @Override
     public void submit(final CopyBatch batch) {
-      use();
-      busy = true;
-      stream.submit(batch);
+      busy().submit(batch);
     }
 
     @Override
@@ -99,52 +103,38 @@ public final class StreamPool implements AutoCloseable {
         final List<SignalEpoch> after,
         final List<SignalEpoch> then,
         final Duration limit) {
-      use();
-      busy = true;
-      stream.submit(batch, after, then, limit);
+      busy().submit(batch, after, then, limit);
     }
 
     @Override
     public void submit(final SpliceBatch batch) {
-      use();
-      busy = true;
-      stream.submit(batch);
+      busy().submit(batch);
     }
 
     @Override
     public void submit(final RowHashBatch batch, final long resultAddress) {
-      use();
-      busy = true;
-      stream.submit(batch, resultAddress);
+      busy().submit(batch, resultAddress);
     }
 
     @Override
     public BlockChecksums checksums(
         final long blocks, final long offsets, final int count, final long bytes) {
-      use();
-      busy = true;
-      return stream.checksums(blocks, offsets, count, bytes);
+      return busy().checksums(blocks, offsets, count, bytes);
     }
 
     @Override
     public BlockChecksums checksums(final long[] addresses, final long[] starts) {
-      use();
-      busy = true;
-      return stream.checksums(addresses, starts);
+      return busy().checksums(addresses, starts);
     }
 
     @Override
     public void await(final Signal signal, final int epoch, final Duration limit) {
-      use();
-      busy = true;
-      stream.await(signal, epoch, limit);
+      busy().await(signal, epoch, limit);
     }
 
     @Override
     public void raise(final Signal signal, final int epoch) {
-      use();
-      busy = true;
-      stream.raise(signal, epoch);
+      busy().raise(signal, epoch);
     }
 
     @Override

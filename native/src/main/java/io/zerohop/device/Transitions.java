@@ -9,16 +9,9 @@ import java.util.Set;
  * itself; whoever has the state guards the field that holds it. Immutable, so thread safe.
  *
  * @param <S> the states
+ * @param table what may follow each state, immutable sets; a state that is not a key is final
  */
-public final class Transitions<S extends Enum<S>> {
-  private final Map<S, Set<S>> table;
-
-  /**
-   * @param table what may follow each state, immutable sets; a state that is not a key is final
-   */
-  public Transitions(final Map<S, Set<S>> table) {
-    this.table = Map.copyOf(table);
-  }
+public record Transitions<S extends Enum<S>>(Map<S, Set<S>> table) {
 
   /**
    * Goes from one state to the next.

@@ -6,7 +6,6 @@ import org.jspecify.annotations.Nullable;
 public final class WaitException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  /** The reason why a wait ended. */
   public enum Reason {
     TIMEOUT,
     ABORTED,
@@ -24,7 +23,6 @@ public final class WaitException extends ZerohopException {
     this.reason = reason;
   }
 
-  /** Why the wait ended. */
   public Reason reason() {
     return reason;
   }

@@ -2,6 +2,7 @@ package io.zerohop.spark;
 
 import io.zerohop.spark.doctor.DoctorCommand;
 import io.zerohop.spark.doctor.Report.ReleaseVersion;
+import io.zerohop.spark.keeperdaemon.KeeperCommand;
 import io.zerohop.spark.rdmaproof.ProofCommand;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
@@ -9,7 +10,7 @@ import picocli.CommandLine.Command;
 /** The commands of the jar. */
 @Command(
     name = "java -jar zerohop-spark.jar",
-    subcommands = {DoctorCommand.class, ProofCommand.class},
+    subcommands = {DoctorCommand.class, KeeperCommand.class, ProofCommand.class},
     mixinStandardHelpOptions = true,
     versionProvider = ReleaseVersion.class,
     description = "Zerohop, a shuffle manager for Apache Spark.")

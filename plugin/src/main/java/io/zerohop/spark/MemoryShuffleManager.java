@@ -1,7 +1,6 @@
 package io.zerohop.spark;
 
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.KeeperReach;
@@ -13,12 +12,13 @@ import io.zerohop.spark.executor.Startup;
 import io.zerohop.spark.keeper.KeptOutputs;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.RapidsReader;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.RapidsWriter;
 import io.zerohop.spark.rows.RowsReader;
 import io.zerohop.spark.rows.RowsWriter;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
 import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
@@ -191,7 +191,6 @@ public final class MemoryShuffleManager extends SortShuffleManager {
         ours.dependency(),
         task,
         () -> here.newRowsOutput(ours.dependency(), mapId),
-        Objects.requireNonNull(files, ASIDE),
         here.pages(),
         here.conf().writeBuffer(),
         streamsLimit);
@@ -242,7 +241,8 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       final ShuffleReadMetricsReporter metrics) {
     final ExecutorShuffle here = executor(ours);
     final ExecutorWatch.Reader watch = here.watch().reads(ours.shuffleId(), context);
-    final ReadMetrics pathMetrics = new ReadMetrics(context, ours.accumulators(), watch, batches);
+    final ReadMetrics pathMetrics =
+        new ReadMetrics(context, metrics, ours.accumulators(), watch, batches);
     final ReduceTask task = new ReduceTask(blocks, context, metrics, pathMetrics);
     if (ours.gpu()) {
       return new RapidsReader<>(

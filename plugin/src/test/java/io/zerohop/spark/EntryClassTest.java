@@ -112,7 +112,7 @@ final class EntryClassTest {
     final ShuffleManager manager = manager(getClass().getClassLoader());
     assertThat(manager).isInstanceOf(SortShuffleManager.class);
     assertThat(manager.shuffleBlockResolver().getClass().getName())
-        .isEqualTo("io.zerohop.spark.blocktransfer.ZerohopBlockResolver");
+        .isEqualTo("io.zerohop.spark.staged.ZerohopBlockResolver");
     manager.stop();
     assertThat(plugin(getClass().getClassLoader()).driverPlugin()).isNotNull();
   }
@@ -134,8 +134,7 @@ final class EntryClassTest {
             .findVirtual(
                 manager.getClass(), "shuffleBlockResolver", MethodType.methodType(resolver))
             .invokeWithArguments(manager);
-    assertThat(made.getClass().getName())
-        .isEqualTo("io.zerohop.spark.blocktransfer.ZerohopBlockResolver");
+    assertThat(made.getClass().getName()).isEqualTo("io.zerohop.spark.staged.ZerohopBlockResolver");
     manager.getClass().getMethod("stop").invoke(manager);
   }
 

@@ -3,41 +3,41 @@ package io.zerohop.shuffle;
 import io.zerohop.device.Device;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.fetch.FetchContext;
-import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
-import io.zerohop.shuffle.fetch.ReceiveBudget;
-import io.zerohop.shuffle.fetch.route.PathChooser;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.route.PathChooser;
 import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport;
-import io.zerohop.shuffle.transport.mapped.Borrower;
-import io.zerohop.shuffle.transport.mapped.Keeping;
-import io.zerohop.shuffle.transport.mapped.LocalMemory;
-import io.zerohop.shuffle.transport.mapped.PeerDirectory;
-import io.zerohop.shuffle.transport.mapped.SharedMemory;
-import io.zerohop.shuffle.transport.mapped.SharedMemory.SocketWatch;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
+import io.zerohop.shuffle.transport.samenode.Borrower;
+import io.zerohop.shuffle.transport.samenode.Keeping;
+import io.zerohop.shuffle.transport.samenode.LocalMemory;
+import io.zerohop.shuffle.transport.samenode.PeerDirectory;
+import io.zerohop.shuffle.transport.samenode.SharedMemory;
+import io.zerohop.shuffle.transport.samenode.SharedMemory.SocketWatch;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import io.zerohop.shuffle.write.CopyCompletions;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.shuffle.write.OwnOutputs;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -93,8 +93,6 @@ final class NodeParts {
   private final SocketFolder folder;
   private final SegmentServer server;
   private final SocketWatch socketWatch;
-  private final ReceiveBudget receiveBudget;
-  private final FetchCounters counters = new FetchCounters();
 
   final Config conf;
   final Housekeeping housekeeping;
@@ -125,7 +123,7 @@ final class NodeParts {
   final Location location;
   final LocalMemory local;
   final PeerDirectory peers;
-  final FetchContext fetchContext;
+  final Fetches fetches;
   final AccessTimes accessTimes;
   final Keeping keeping;
   final OwnOutputs outputs;
@@ -154,7 +152,7 @@ final class NodeParts {
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
       final Self self = new Self(executorId, incarnation, setup.contacts, clock);
-      final String clique = conf.paths().contains(Path.PEER) ? devices.fabric().clique() : "";
+      final String clique = conf.paths().contains(BlockPath.PEER) ? devices.fabric().clique() : "";
       ucx =
           added(
               UcxNode.start(
@@ -191,24 +189,19 @@ final class NodeParts {
               conf,
               setup.contacts,
               clock);
-      final boolean hasNeighbours = setup.neighbours && conf.paths().contains(Path.PEER);
+      final boolean hasNeighbours = setup.neighbours && conf.paths().contains(BlockPath.PEER);
       final Pool gpuPool = tiers.device();
       borrower =
           gpuPool != null && hasNeighbours && conf.device().poolBorrow() && conf.spill().start() < 1
               ? new Borrower(gpuPool, peers)
               : null;
-      receiveBudget = new ReceiveBudget(conf.fetch().receiveBuffers(), clock);
-      final PathChooser paths =
-          new PathChooser(location, conf.paths(), local, peers, ucx, sending, clock);
-      fetchContext =
-          new FetchContext(
+      fetches =
+          new Fetches(
               conf,
               setup.stagedTimeout,
               clock,
               devices,
-              paths,
-              receiveBudget,
-              counters,
+              new PathChooser(location, conf.paths(), local, peers, ucx, sending, clock),
               accessTimes,
               between(conf));
       server =
@@ -216,7 +209,8 @@ final class NodeParts {
               folder,
               name,
               setup.secret,
-              new SharedMemory(root, tiers, view, keeping, this::serverFailed),
+              new SharedMemory(
+                  root, tiers, view, conf.keeper().enabled() ? keeping : null, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
       begun.push(server::close);
@@ -257,16 +251,16 @@ final class NodeParts {
   }
 
   /** Readers of the same block share its transfer, by whichever path. */
-  private Map<Path, Map<ReadSide, Transport>> between(final Config conf) {
-    final Map<Path, Map<ReadSide, Transport>> transports = new EnumMap<>(Path.class);
+  private Map<BlockPath, Map<ReadSide, Transport>> between(final Config conf) {
+    final Map<BlockPath, Map<ReadSide, Transport>> transports = new EnumMap<>(BlockPath.class);
     if (ucx != null) {
       final Map<ReadSide, Transport> sides = new EnumMap<>(ReadSide.class);
       ucx.transports().forEach((side, transport) -> sides.put(side, share(transport, conf)));
-      transports.put(Path.UCX, sides);
+      transports.put(BlockPath.UCX, sides);
     }
     if (sending != null) {
       final Transport transport = share(sending.transport(), conf);
-      transports.put(Path.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
+      transports.put(BlockPath.SENT, Map.of(ReadSide.HOST, transport, ReadSide.DEVICE, transport));
     }
     return transports;
   }
@@ -301,9 +295,7 @@ final class NodeParts {
     if (completions != null) {
       begun.push(completions::close);
     }
-    final MapOutputWriter.Parts parts =
-        new MapOutputWriter.Parts(conf, devices, memory.tiers(), memory.catalog(), completions);
-    return new OwnOutputs(parts, accessTimes, this::isFrozen);
+    return new OwnOutputs(conf, devices, memory, completions, accessTimes, this::isFrozen);
   }
 
   /** A failure here must hide neither the others nor why the node could not start. */
@@ -361,6 +353,20 @@ final class NodeParts {
     return folder.isServed(Location.KEEPER);
   }
 
+  /** What the keeper of this node says by its greeting. */
+  KeeperStats keeperStats(final byte[] secret) {
+    try (PeerLink link =
+        PeerLink.connect(
+            folder.socket(Location.KEEPER),
+            location.socket(),
+            Location.KEEPER,
+            secret,
+            conf.connectTimeout())) {
+      final KeeperStats stats = KeeperStats.decode(link.greeting());
+      return stats == null ? KeeperStats.NONE : stats;
+    }
+  }
+
   /** Whether no byte may change any more: the node ends, or its server failed. */
   boolean isFrozen() {
     return state != State.SERVING;
@@ -388,19 +394,19 @@ final class NodeParts {
                 + peers.openLeases()
                 + outputs.leases().size()
                 + (int) sum(RemoteNode::leases),
-            counters.unready()),
+            fetches.unready()),
         new NodeStats.Peers(
             peers.connected(),
             (int) sum(RemoteNode::connected),
             (int) sum(RemoteNode::readers),
             server.refused() + sum(RemoteNode::strangers)),
         new NodeStats.ReceiveBuffers(
-            receiveBudget.reserved(),
+            fetches.reserved(),
             (int) sum(RemoteNode::slabsTaken),
             sending == null ? 0 : sending.sendingBytes(),
             sending == null ? 0 : sending.savedBytes(),
             shared.stream().mapToLong(SharedTransfers::joined).sum(),
-            receiveBudget.waitedNanos()));
+            fetches.waitedForBuffersNanos()));
   }
 
   /**
@@ -425,7 +431,7 @@ final class NodeParts {
     final Pool gpu = memory.tiers().device();
     return new Holdings(
         memory.catalog().outputs(),
-        outputs.writers().size(),
+        outputs.open().size(),
         memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
         memory.reclaimer().waitingRegions(),
         memory.root().lanes().connected(),
@@ -549,7 +555,7 @@ final class NodeParts {
     final int windows = local.lanes().openLeases() + peers.openLeases();
     final long slabs = sum(RemoteNode::slabsTaken);
     final int pending = outputs.pendingCommits();
-    final Set<MapOutputWriter> writers = outputs.writers();
+    final Set<MapOutput> writers = outputs.open();
     final Set<MapOutputLease> leases = outputs.leases();
     if (!writers.isEmpty() || !leases.isEmpty() || windows > 0 || slabs > 0 || pending > 0) {
       throw new IllegalStateException(

@@ -15,9 +15,9 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
-import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.ColdStorage;
@@ -26,13 +26,14 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.samenode.Keeping;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.OverflowFiles;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -40,7 +41,7 @@ import org.jspecify.annotations.Nullable;
 /**
  * One executor's part of the shuffle: its map outputs in memory, the socket at which peers connect,
  * and the peers whose memory it reads. Thread safe. Owns everything it made; writers, leases and
- * fetchers are closed by those who asked for them, before the node.
+ * fetches are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
   private static final Duration KEPT_LIMIT = Duration.ofSeconds(1);
@@ -90,9 +91,9 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.devices.hasGpu();
   }
 
-  /** Begins a map output in host memory, as below. */
-  public MapOutputWriter newMapOutput(final int shuffleId, final long mapId, final int partitions) {
-    return newMapOutput(shuffleId, mapId, partitions, Tier.HOST);
+  /** Begins a map output in host memory, as below, that fails if it finds no room. */
+  public MapOutput newMapOutput(final int shuffleId, final long mapId, final int partitions) {
+    return newMapOutput(shuffleId, mapId, partitions, Tier.HOST, null);
   }
 
   /**
@@ -101,10 +102,15 @@ public final class ShuffleNode implements AutoCloseable {
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
    * @param tier of blocks that come from the host; those of the GPU go to the GPU's pool
+   * @param files take what finds no room, and are the output's from now on; without, it fails then
    */
-  public MapOutputWriter newMapOutput(
-      final int shuffleId, final long mapId, final int partitions, final Tier tier) {
-    return parts.outputs.begin(shuffleId, mapId, partitions, tier);
+  public MapOutput newMapOutput(
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final Tier tier,
+      final @Nullable OverflowFiles files) {
+    return parts.outputs.begin(shuffleId, mapId, partitions, tier, files);
   }
 
   /** Returns whether this node holds the map output in memory. */
@@ -146,14 +152,26 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * Returns whether a keeper holds all that a reader of a map output needs, so that the output
-   * outlives this node. Waits for a keeper that is connected, for a moment.
+   * Returns the port at which the keeper of a map output answers other nodes, if a keeper holds all
+   * that a reader of the output needs, so that it outlives this node. Waits for a keeper that is
+   * connected, for a moment. Takes no lock but the catalog's where the keeper has it already: every
+   * map task asks.
+   *
+   * @return {@link Keeping#NOT_KEPT} if the output ends with this node; 0 if only this node's
+   *     executors reach it then: a keeper has no GPU, and sends others only what lies in host
+   *     memory
    */
-  public boolean isKept(final int shuffleId, final long mapId) {
-    final Set<Long> segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
-    return !segments.isEmpty()
-        && segments.stream().noneMatch(SegmentIds::isBorrowed)
-        && parts.keeping.awaitKept(segments, KEPT_LIMIT);
+  public int keeperPort(final int shuffleId, final long mapId) {
+    final long[] segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
+    boolean isHost = true;
+    for (final long id : segments) {
+      if (SegmentIds.isBorrowed(id)) {
+        return Keeping.NOT_KEPT;
+      }
+      isHost &= SegmentIds.tier(id) == Tier.HOST;
+    }
+    final int port = parts.keeping.awaitKept(segments, KEPT_LIMIT);
+    return isHost ? port : Math.min(port, 0);
   }
 
   /** Opens the folder of an application's sockets on this node, for the caller to close. */
@@ -165,6 +183,24 @@ public final class ShuffleNode implements AutoCloseable {
   /** Returns whether a keeper runs on this node, connected or not. */
   public boolean keeperRuns() {
     return parts.keeperRuns();
+  }
+
+  /**
+   * Asks the keeper of this node what it holds. Waits a limited time.
+   *
+   * @param secret of the application
+   * @throws ZerohopException if none answers
+   */
+  public KeeperStats keeperStats(final byte[] secret) {
+    return parts.keeperStats(secret);
+  }
+
+  /**
+   * Returns the port of the keeper that connected last, also after its end: outputs that it held
+   * name this port. 0 if it answers no other nodes, or none has connected.
+   */
+  public int lastKeeperPort() {
+    return parts.keeping.lastPort();
   }
 
   /** Returns whether a keeper is connected. */
@@ -196,31 +232,31 @@ public final class ShuffleNode implements AutoCloseable {
   }
 
   /**
-   * Begins to fetch blocks for one reader, which closes the fetcher.
+   * Begins to fetch blocks for one reader on the host, which closes the fetch.
    *
    * @param staged moves what cannot be read in place
-   * @param cancelled asked often; true ends any wait of this fetcher
+   * @param cancelled asked often; true ends any wait of this fetch
    */
-  public BlockFetcher fetch(
+  public Fetch fetch(
       final List<BlockSource> sources,
       final FallbackTransport staged,
-      final FetchListener listener,
+      final Fetches.Listener listener,
       final BooleanSupplier cancelled) {
     return fetch(sources, staged, listener, ReadSide.HOST, cancelled);
   }
 
   /**
-   * Returns a fetcher for a reader on the host or the GPU.
+   * Begins to fetch blocks for a reader on the host or the GPU.
    *
    * @param side who reads the blocks; the GPU only where {@link #hasGpu}
    */
-  public BlockFetcher fetch(
+  public Fetch fetch(
       final List<BlockSource> sources,
       final FallbackTransport staged,
-      final FetchListener listener,
+      final Fetches.Listener listener,
       final ReadSide side,
       final BooleanSupplier cancelled) {
-    return new BlockFetcher(parts.fetchContext, sources, staged, listener, side, cancelled);
+    return parts.fetches.begin(sources, staged, listener, side, cancelled);
   }
 
   /**
@@ -293,9 +329,9 @@ public final class ShuffleNode implements AutoCloseable {
     return parts.housekeeping;
   }
 
-  /** Returns what is counted of all fetches of this node. */
-  public FetchCounters counters() {
-    return parts.fetchContext.counters();
+  /** Returns all fetches of this node, and what is counted of them. */
+  public Fetches fetches() {
+    return parts.fetches;
   }
 
   /** Returns the resources that this node holds now. */
@@ -307,7 +343,7 @@ public final class ShuffleNode implements AutoCloseable {
    * Stops serving, disconnects and frees everything. Memory that is still being written or read is
    * left mapped, so that no thread faults; a later call frees it. Idempotent.
    *
-   * @throws IllegalStateException if writers, leases or fetchers are still open; they are named
+   * @throws IllegalStateException if writers, leases or fetches are still open; they are named
    */
   @Override
   public synchronized void close() {
@@ -416,6 +452,14 @@ public final class ShuffleNode implements AutoCloseable {
     public Setup clock(final Clock value) {
       clock = value;
       return this;
+    }
+
+    /**
+     * Returns fetches of a process in which no node can be started: all blocks are staged, within
+     * the limits of a node that is set up in this way.
+     */
+    public Fetches stagedFetches() {
+      return Fetches.stagedOnly(conf, stagedTimeout, clock);
     }
 
     /** Returns what peers are told of this executor's GPU. */

@@ -12,16 +12,19 @@ import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
-import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.owner.Sends;
-import io.zerohop.shuffle.transport.remote.owner.SentReader;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
-import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.transport.remote.RemoteService;
+import io.zerohop.shuffle.transport.remote.Sends;
+import io.zerohop.shuffle.transport.remote.SentReader;
+import io.zerohop.shuffle.transport.remote.Slabs;
+import io.zerohop.shuffle.transport.remote.Wire;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.WrittenBlocks;
+import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -120,7 +123,7 @@ class AsyncCommitTest {
     final ShuffleNode owner = node("owner", ownersDevice);
     final BlockSource source = pending(owner);
     final AtomicBoolean waited = new AtomicBoolean();
-    try (BlockFetcher fetcher = fetch(owner, source, ReadSide.DEVICE, () -> false)) {
+    try (Fetch fetcher = fetch(owner, source, ReadSide.DEVICE, () -> false)) {
       assertThat(fetcher.next()).isTrue();
       waited.set(fetcher.block().ready() != null);
     }
@@ -136,7 +139,7 @@ class AsyncCommitTest {
     final CompletableFuture<byte[]> onHost =
         CompletableFuture.supplyAsync(
             () -> {
-              try (BlockFetcher fetcher = fetch(reader, source, ReadSide.HOST, () -> false)) {
+              try (Fetch fetcher = fetch(reader, source, ReadSide.HOST, () -> false)) {
                 assertThat(fetcher.next()).isTrue();
                 return TestNodes.read(fetcher.block());
               }
@@ -191,7 +194,7 @@ class AsyncCommitTest {
   void aReaderThatIsCancelledWaitsNoLonger() {
     final BlockSource source = pending(node("owner", ownersDevice));
     final AtomicBoolean cancelled = new AtomicBoolean();
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         fetch(node("reader", readersDevice), source, ReadSide.DEVICE, cancelled::get)) {
       assertThat(fetcher.next()).isTrue();
       cancelled.set(true);
@@ -223,9 +226,9 @@ class AsyncCommitTest {
    * The memory is not the writer's any more: published once more, it would be others' by and by.
    */
   @Test
-  void aCommitThatFailsOnceItIsPublishedIsNotTriedAgain() {
+  void aCommitThatFailsOnceItIsPublishedIsNotTriedAgain() throws IOException {
     final ShuffleNode owner = node("owner", ownersDevice);
-    try (MapOutputWriter writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
+    try (MapOutput writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
       made.append(writer, 0, 0);
       ownersDevice.refusePins(true); // So that the commit waits for the copies itself.
       final String here = Thread.currentThread().getName();
@@ -236,11 +239,11 @@ class AsyncCommitTest {
           List.of(
               writer::commit,
               () -> made.append(writer, 0, 1),
-              () -> writer.forEachExtent(0, (address, length) -> {}));
+              () -> WrittenBlocks.forEachExtent(writer, 0, (address, length) -> {}));
       for (final ThrowingCallable use : all) {
         assertThatThrownBy(use)
             .isInstanceOf(IllegalStateException.class)
-            .hasMessage("the writer of map 0 of shuffle 1 has published it");
+            .hasMessage("the output of map 0 of shuffle 1 is committed");
       }
       assertThat(owner.parts.holdings().outputs()).isZero();
     }
@@ -303,7 +306,7 @@ class AsyncCommitTest {
 
   /** A map output of shuffle 1. */
   private BlockSource one(final ShuffleNode owner, final long mapId) {
-    try (MapOutputWriter writer = owner.newMapOutput(1, mapId, GpuBlocks.PARTITIONS)) {
+    try (MapOutput writer = owner.newMapOutput(1, mapId, GpuBlocks.PARTITIONS)) {
       made.append(writer, mapId, 0);
       final long[] lengths = writer.commit();
       final List<Block> blocks = new ArrayList<>();
@@ -313,6 +316,8 @@ class AsyncCommitTest {
         }
       }
       return new BlockSource("owner", owner.location(), "owner", blocks);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -428,13 +433,13 @@ class AsyncCommitTest {
 
   private static void readFirst(
       final ShuffleNode by, final BlockSource source, final ReadSide side) {
-    try (BlockFetcher fetcher = fetch(by, source, side, () -> false)) {
+    try (Fetch fetcher = fetch(by, source, side, () -> false)) {
       assertThat(fetcher.next()).isTrue();
       fetcher.block().awaitReady();
     }
   }
 
-  private static BlockFetcher fetch(
+  private static Fetch fetch(
       final ShuffleNode by,
       final BlockSource source,
       final ReadSide side,

@@ -6,14 +6,15 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
+import java.io.IOException;
 import java.io.InputStream;
 import java.util.List;
 import java.util.Map;
@@ -67,9 +68,9 @@ class BlockDeviceTest {
   @Test
   void ownerAndPeerReadWhatWasWritten() {
     final BlockSource source = write(30);
-    for (final Map.Entry<ShuffleNode, Path> by :
-        Map.of(owner, Path.LOCAL, reader, Path.PEER).entrySet()) {
-      final Map<Path, Integer> counts =
+    for (final Map.Entry<ShuffleNode, BlockPath> by :
+        Map.of(owner, BlockPath.LOCAL, reader, BlockPath.PEER).entrySet()) {
+      final Map<BlockPath, Integer> counts =
           TestNodes.fetchAndCheck(by.getKey(), TestNodes.noStaging(), 2, MOST, source);
       assertThat(counts).isEqualTo(Map.of(by.getValue(), source.blocks().size()));
       assertThat(by.getKey().stats().receiveBuffers().bytes()).isZero();
@@ -77,29 +78,31 @@ class BlockDeviceTest {
   }
 
   @Test
-  void aSegmentThatCannotBeExportedIsStagedAndNothingElseIsLost() {
+  void aSegmentThatCannotBeExportedIsStagedAndNothingElseIsLost() throws IOException {
     final BlockSource source = write(1);
-    try (MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS, Tier.HOST)) {
+    try (MapOutput writer = owner.newMapOutput(2, 0, PARTITIONS, Tier.HOST, null)) {
       writer.append(TestBlocks.batch(2, 0, 0, PARTITIONS, MOST));
       writer.commit();
     }
     final BlockSource onHost =
         TestBlocks.source("owner", owner.location(), 2, 0, 1, 1, PARTITIONS, MOST);
     ownersDevice.refuseExports(true);
-    try (BlockFetcher open =
+    try (Fetch open =
         reader.fetch(List.of(onHost), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThat(open.next()).isTrue();
       final FakeStaging staging = new FakeStaging(2, MOST);
       for (int i = 0; i < 2; i++) {
         assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
-            .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
+            .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
       }
       staging.assertAllReleased();
       assertThat(owner.parts.holdings().readingPeers()).isEqualTo(1);
       ownersDevice.refuseExports(false);
       TestNodes.eventually(
           "it is asked for again",
-          () -> TestNodes.fetchAndCheck(reader, staging, 2, MOST, source).containsKey(Path.PEER));
+          () ->
+              TestNodes.fetchAndCheck(reader, staging, 2, MOST, source)
+                  .containsKey(BlockPath.PEER));
       do {
         final Block block = open.block().block();
         assertThat(TestNodes.read(open.block()))
@@ -113,7 +116,7 @@ class BlockDeviceTest {
   void windowsKeepToTheirBytes() {
     final BlockSource source = write(30);
     long most = 0;
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         most = Math.max(most, reader.stats().receiveBuffers().bytes());
@@ -123,21 +126,21 @@ class BlockDeviceTest {
   }
 
   @Test
-  void anInterruptedTaskFreesNothingThatIsStillBeingCopied() {
+  void anInterruptedTaskFreesNothingThatIsStillBeingCopied() throws IOException {
     final BlockSource source = write(2);
-    try (MapOutputWriter writer = owner.newMapOutput(1, 9, PARTITIONS, Tier.DEVICE)) {
+    try (MapOutput writer = owner.newMapOutput(1, 9, PARTITIONS, Tier.DEVICE, null)) {
       ownersDevice.interruptNext();
       assertThatThrownBy(() -> writer.append(TestBlocks.batch(1, 9, 0, PARTITIONS, MOST)))
           .isInstanceOf(WaitException.class);
     }
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         owner.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       ownersDevice.interruptNext();
       assertThatThrownBy(fetcher::next).hasMessageContaining("could not be copied");
     }
     assertThat(owner.stats().receiveBuffers().bytes()).isZero();
     assertThat(TestNodes.fetchAndCheck(owner, TestNodes.noStaging(), 2, MOST, source))
-        .containsOnlyKeys(Path.LOCAL);
+        .containsOnlyKeys(BlockPath.LOCAL);
   }
 
   @Test
@@ -175,8 +178,8 @@ class BlockDeviceTest {
   }
 
   @Test
-  void whatDidNotFitCanStillBeWrittenToAFile() {
-    try (MapOutputWriter writer = owner.newMapOutput(1, 7, 1, Tier.DEVICE)) {
+  void whatDidNotFitCanStillBeWrittenToAFile() throws IOException {
+    try (MapOutput writer = owner.newMapOutput(1, 7, 1, Tier.DEVICE, null)) {
       final byte[] first = new byte[3 << 20];
       java.util.Arrays.fill(first, (byte) 5);
       writer.append(new TestBlocks.Source(new byte[][] {first}, 1 << 20));

@@ -9,8 +9,13 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.HostBlocks;
+import io.zerohop.shuffle.write.MapOutput.OverflowFiles;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
+import io.zerohop.shuffle.write.WrittenBlocks;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.ref.Cleaner;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
@@ -59,11 +64,65 @@ class CollectedSourceTest {
     }
   }
 
+  /** As where it finds no room in memory. */
+  @Test
+  void aSourceStaysUntilItsBytesWereWrittenToAFile() throws IOException {
+    final CollectingFiles files = new CollectingFiles();
+    final long warm = UnsafeAccess.UNSAFE.allocateMemory(BYTES);
+    for (int i = 0; i < WARM_UP; i++) {
+      spill(files, warm);
+    }
+    for (int i = 0; i < RUNS; i++) {
+      collected = new CountDownLatch(1);
+      spill(files, UnsafeAccess.UNSAFE.allocateMemory(BYTES));
+      assertThat(files.written).containsOnly(CONTENT);
+    }
+  }
+
+  private void spill(final CollectingFiles files, final long memory) throws IOException {
+    try (MapOutput writer = MapOutput.inFiles(1, 0, 1, files)) {
+      writer.append(new OwningSource(memory, collected));
+    }
+  }
+
+  /** Files before whose writes {@link #collect} runs. */
+  private final class CollectingFiles implements OverflowFiles {
+    private final byte[] written = new byte[BYTES];
+
+    @Override
+    public void spill(final HostBlocks batch) {
+      final long[] found = {0};
+      batch.forEachExtent(0, (address, length) -> found[0] = address);
+      try {
+        collect();
+      } catch (final InterruptedException e) {
+        throw new AssertionError(e);
+      }
+      Memory.view(found[0], BYTES).get(written);
+    }
+
+    @Override
+    public long[] write(final HostBlocks first, final HostBlocks last) {
+      throw new AssertionError("nothing is committed");
+    }
+
+    @Override
+    public long spilledBytes() {
+      return 0;
+    }
+
+    @Override
+    public void close() {}
+  }
+
   private byte[] write(final ShuffleNode node, final long memory) {
     final byte[] written = new byte[BYTES];
-    try (MapOutputWriter writer = node.newMapOutput(1, 0, 1, Tier.DEVICE)) {
+    try (MapOutput writer = node.newMapOutput(1, 0, 1, Tier.DEVICE, null)) {
       writer.append(new OwningSource(memory, collected));
-      writer.forEachExtent(0, (address, length) -> Memory.view(address, length).get(written));
+      WrittenBlocks.forEachExtent(
+          writer, 0, (address, length) -> Memory.view(address, length).get(written));
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
     return written;
   }

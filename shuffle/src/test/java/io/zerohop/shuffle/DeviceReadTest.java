@@ -10,17 +10,19 @@ import io.zerohop.device.Leaks;
 import io.zerohop.device.Segment;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.pool.PoolFullException;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.WrittenBlocks;
+import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -91,7 +93,7 @@ class DeviceReadTest {
     int windows = 0;
     int onDevice = 0;
     final List<FetchedBlock> all = new ArrayList<>();
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(
             List.of(source),
             TestNodes.noStaging(),
@@ -120,17 +122,17 @@ class DeviceReadTest {
     assertThat(blocks).isEqualTo(source.blocks().size());
     assertThat(onDevice).isGreaterThan(blocks);
     assertThat(windows).isGreaterThan(3);
-    final long headers = reader.counters().bytes(Link.PEER_HOST); // Of blocks without a payload.
+    final long headers = reader.fetches().bytes(Link.PEER_HOST); // Of blocks without a payload.
     assertThat(headers).isLessThan(100);
-    assertThat(reader.counters().bytes(Link.PEER_NVLINK))
-        .isEqualTo(reader.counters().moved(Path.PEER).bytes() - headers);
+    assertThat(reader.fetches().bytes(Link.PEER_NVLINK))
+        .isEqualTo(reader.fetches().moved(BlockPath.PEER).bytes() - headers);
     assertThat(reader.stats().receiveBuffers().bytes()).isZero();
   }
 
   @Test
   void theHostReadsTheSameBlocksInOrder() throws Exception {
     final BlockSource source = made.write(owner, "owner", 2, 3);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         assertThat(TestNodes.read(fetcher.block()))
@@ -144,11 +146,11 @@ class DeviceReadTest {
   }
 
   @Test
-  void whatWasDamagedOnTheGpuIsRefusedByEveryReader() {
+  void whatWasDamagedOnTheGpuIsRefusedByEveryReader() throws IOException {
     made.damage();
     final BlockSource source = made.write(owner, "owner", 1, 1);
     for (final ReadSide side : ReadSide.values()) {
-      try (BlockFetcher fetcher =
+      try (Fetch fetcher =
           reader.fetch(
               List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, () -> false)) {
         assertThatThrownBy(
@@ -161,9 +163,9 @@ class DeviceReadTest {
             .hasMessageContaining("CRC32C is");
       }
     }
-    try (MapOutputWriter writer = owner.newMapOutput(1, 7, GpuBlocks.PARTITIONS)) {
+    try (MapOutput writer = owner.newMapOutput(1, 7, GpuBlocks.PARTITIONS)) {
       made.append(writer, 7, 0);
-      assertThatThrownBy(() -> writer.forEachExtent(4, (address, length) -> {}))
+      assertThatThrownBy(() -> WrittenBlocks.forEachExtent(writer, 4, (address, length) -> {}))
           .isInstanceOf(DamagedOutputException.class);
     }
     try (MapOutputLease lease = owner.lease(1, 0)) {
@@ -200,21 +202,20 @@ class DeviceReadTest {
   }
 
   @Test
-  void whatFitsNowhereIsRefusedAsAWhole() {
-    final List<Long> full = new ArrayList<>();
-    try (MapOutputWriter writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
+  void whatFitsNowhereIsRefusedAsAWhole() throws IOException {
+    final AtomicInteger full = new AtomicInteger();
+    try (MapOutput writer = owner.newMapOutput(1, 0, GpuBlocks.PARTITIONS)) {
       assertThatThrownBy(
               () -> {
                 for (int batch = 0; batch < 1_000; batch++) {
                   made.append(writer, 0, batch);
-                  full.add(writer.bytes());
+                  full.incrementAndGet();
                 }
               })
           .isInstanceOf(PoolFullException.class);
       assertThat(writer.overflowedBytes()).isPositive();
-      assertThat(writer.bytes()).isEqualTo(full.get(full.size() - 1));
       assertThat(TestBlocks.written(writer, 3))
-          .isEqualTo(GpuBlocks.expected(new Block(1, 0, 0, 3, 1), full.size()));
+          .isEqualTo(GpuBlocks.expected(new Block(1, 0, 0, 3, 1), full.get()));
     }
   }
 
@@ -223,7 +224,7 @@ class DeviceReadTest {
     final BlockSource source = made.write(owner, "owner", 1, 1);
     final ShuffleNode without = ShuffleNode.start(TestNodes.config(base.resolve("s"), "hostOnly"));
     final List<Block> asked = new ArrayList<>();
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         without.fetch(
             List.of(source),
             (from, blocks, sink) -> {
@@ -235,7 +236,7 @@ class DeviceReadTest {
       assertThatThrownBy(
               () -> {
                 while (fetcher.next()) {
-                  assertThat(fetcher.block().path()).isEqualTo(Path.PEER);
+                  assertThat(fetcher.block().path()).isEqualTo(BlockPath.PEER);
                 }
               })
           .hasMessageContaining("enough");
@@ -245,11 +246,11 @@ class DeviceReadTest {
   }
 
   @Test
-  void withoutPeerAccessOutputsGoToHostMemoryThatAllExecutorsMap() {
+  void withoutPeerAccessOutputsGoToHostMemoryThatAllExecutorsMap() throws IOException {
     ownersDevice.refuseMaps(true);
     readersDevice.refuseMaps(true);
     final BlockSource first = made.write(owner, "owner", 1, 1);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(
             List.of(first),
             (from, blocks, sink) -> {
@@ -261,22 +262,22 @@ class DeviceReadTest {
       assertThatThrownBy(
               () -> {
                 while (fetcher.next()) {
-                  assertThat(fetcher.block().path()).isEqualTo(Path.PEER);
+                  assertThat(fetcher.block().path()).isEqualTo(BlockPath.PEER);
                 }
               })
           .hasMessageContaining("enough");
     }
     final BlockSource source = readersBlocks.write(reader, "reader", 8, 2);
     made.readAll(owner, source, 2, block -> assertThat(onDevice(block)).isZero());
-    assertThat(owner.counters().bytes(Link.PEER_HOST))
-        .isEqualTo(owner.counters().moved(Path.PEER).bytes())
+    assertThat(owner.fetches().bytes(Link.PEER_HOST))
+        .isEqualTo(owner.fetches().moved(BlockPath.PEER).bytes())
         .isPositive();
     readersBlocks.readAll(reader, source, 2, block -> assertThat(onDevice(block)).isZero());
     assertThat(reader.stats().evictions().overflowedBytes()).isZero();
 
     // What has no room there goes to the GPU all the same.
     assertThat(reader.stats().device().usedBytes()).isZero();
-    try (MapOutputWriter writer = reader.newMapOutput(1, 1_000, GpuBlocks.PARTITIONS)) {
+    try (MapOutput writer = reader.newMapOutput(1, 1_000, GpuBlocks.PARTITIONS)) {
       assertThatThrownBy(
               () -> {
                 for (int batch = 0; batch < 1_000; batch++) {

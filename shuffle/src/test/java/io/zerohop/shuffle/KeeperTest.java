@@ -4,21 +4,29 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.keeper.Keeper;
+import io.zerohop.shuffle.keeper.KeeperStats;
+import io.zerohop.shuffle.keeper.KeptTransport;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.samenode.LeftFolder;
+import io.zerohop.shuffle.transport.ucx.LocalChannels;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.time.Duration;
 import java.util.HashSet;
 import java.util.List;
@@ -26,6 +34,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
@@ -37,7 +46,8 @@ import org.junit.jupiter.api.io.TempDir;
 class KeeperTest {
   private static final int MAPS = 10;
   private static final Duration LONG = Duration.ofHours(1);
-  private static final Keeper.Limits UNLIMITED = new Keeper.Limits(Long.MAX_VALUE, LONG, LONG);
+  private static final Keeper.Limits UNLIMITED =
+      new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, LONG);
 
   @TempDir private java.nio.file.Path temp;
   private java.nio.file.Path base;
@@ -45,6 +55,7 @@ class KeeperTest {
   private final TestDriver driver = new TestDriver();
   private ShuffleNode reader;
   private Keeper keeper;
+  private LeftFolder files;
   private volatile boolean ending;
   private Thread keeping;
 
@@ -74,7 +85,14 @@ class KeeperTest {
   }
 
   private void startKeeper(final Keeper.Limits limits) {
-    keeper = Keeper.start(folder(), TestNodes.SECRET, limits, driver, Clock.system());
+    startKeeper(limits, null);
+  }
+
+  private void startKeeper(
+      final Keeper.Limits limits, final Function<ControlService, ControlChannel> channels) {
+    keeper =
+        Keeper.start(
+            folder(), TestNodes.SECRET, limits, driver, channels, files, "1.2", Clock.system());
     ending = false;
     keeping =
         new Thread(
@@ -113,7 +131,7 @@ class KeeperTest {
                 NodeProcess.BATCHES,
                 NodeProcess.MOST,
                 kept(owner.source(shuffleId, MAPS))))
-        .containsOnlyKeys(Path.PEER);
+        .containsOnlyKeys(BlockPath.PEER);
   }
 
   /** The message of a fetch that fails. Nobody answers for the owner. */
@@ -121,8 +139,7 @@ class KeeperTest {
     final FakeStaging staging = new FakeStaging(NodeProcess.BATCHES, NodeProcess.MOST);
     staging.desert();
     final BlockSource source = kept(owner.source(shuffleId, MAPS));
-    try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+    try (Fetch fetcher = reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       final Throwable[] thrown = new Throwable[1];
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
@@ -167,6 +184,70 @@ class KeeperTest {
     awaitKept(owner, 1);
     owner.close();
     readAll(owner, 1);
+  }
+
+  @Test
+  void executorsOfOtherNodesReadWhatIsLeftByAskingTheKeeper() throws Exception {
+    final LocalChannels channels = new LocalChannels();
+    startKeeper(UNLIMITED, channels::open);
+    final FakeStaging nobody = new FakeStaging(NodeProcess.BATCHES, NodeProcess.MOST);
+    nobody.desert();
+    try (NodeProcess owner = new NodeProcess(base, "1");
+        ShuffleNode elsewhere =
+            ShuffleNode.start(
+                TestNodes.config(temp.resolve("other"), "far").set("node.id", "other"));
+        KeptTransport transport =
+            new KeptTransport(
+                nobody,
+                source -> false,
+                () -> channels.open(null),
+                source -> {},
+                LONG,
+                Clock.system())) {
+      owner.ask("write", 1, MAPS);
+      awaitKept(owner, 1);
+      final int port = Integer.parseInt(owner.ask("keeperPort", 1));
+      assertThat(port).isPositive();
+      owner.kill();
+      final BlockSource near = owner.source(1, MAPS);
+      final BlockSource source =
+          new BlockSource(
+              near.executorId(),
+              near.knownLocation().withKeeper(port),
+              "host",
+              near.address(),
+              near.blocks(),
+              true);
+      assertThat(
+              TestNodes.fetchAndCheck(
+                  elsewhere, transport, NodeProcess.BATCHES, NodeProcess.MOST, source))
+          .containsOnlyKeys(BlockPath.STAGED);
+      readAll(owner, 1);
+      TestNodes.eventually(
+          "it is counted", () -> reader.keeperStats(TestNodes.SECRET).adoptedOutputs() > 0);
+      final KeeperStats stats = reader.keeperStats(TestNodes.SECRET);
+      assertThat(stats.adoptedOutputs()).isEqualTo(MAPS);
+      assertThat(stats.leftOutputs()).isEqualTo(MAPS);
+      assertThat(stats.leftBytes()).isPositive().isEqualTo(stats.heldBytes());
+      assertThat(stats.limitBytes()).isEqualTo(Long.MAX_VALUE);
+      assertThat(stats.startedMillis()).isBetween(1L, System.currentTimeMillis());
+      assertThat(stats.release()).isEqualTo("1.2");
+      driver.useless.add(1);
+      awaitLeft(false);
+      TestNodes.eventually(
+          "it is counted", () -> reader.keeperStats(TestNodes.SECRET).droppedOutputs() == MAPS);
+      assertThat(reader.keeperStats(TestNodes.SECRET))
+          .satisfies(
+              last -> {
+                assertThat(last.leftOutputs()).isZero();
+                assertThat(last.heldBytes()).isZero();
+                assertThat(last.sentBlocks()).isPositive();
+                assertThat(last.sentBytes()).isPositive();
+                assertThat(last.sharedSegments()).isPositive();
+                assertThat(last.sharedBytes()).isGreaterThan(last.sharedSegments());
+                assertThat(last.removedOutputs()).isZero();
+              });
+    }
   }
 
   @Test
@@ -259,7 +340,7 @@ class KeeperTest {
 
   @Test
   void whatIsTooOldGoesOnceTheDriverKnows() throws Exception {
-    startKeeper(new Keeper.Limits(Long.MAX_VALUE, Duration.ofMillis(1), LONG));
+    startKeeper(new Keeper.Limits(Long.MAX_VALUE, Duration.ofMillis(1), LONG, LONG));
     driver.isThere.set(false);
     try (NodeProcess owner = new NodeProcess(base, "1")) {
       owner.ask("write", 1, MAPS);
@@ -305,13 +386,15 @@ class KeeperTest {
 
   @Test
   void whatIsBeyondTheLimitIsNotKept() throws Exception {
-    startKeeper(new Keeper.Limits(3L << 20, LONG, LONG));
+    startKeeper(new Keeper.Limits(3L << 20, LONG, LONG, LONG));
     try (NodeProcess one = new NodeProcess(base, "1");
         NodeProcess two = new NodeProcess(base, "2")) {
       one.ask("write", 1, MAPS);
       awaitKept(one, 1);
       two.ask("write", 2, MAPS);
       assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
+      TestNodes.eventually(
+          "it is counted", () -> reader.keeperStats(TestNodes.SECRET).refusedSegments() > 0);
       one.kill();
       readAll(one, 1);
       assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
@@ -320,13 +403,29 @@ class KeeperTest {
     }
   }
 
+  /** One that starts at the same time may take the first one's new socket for an old one. */
   @Test
-  void thereIsOneKeeper() {
-    startKeeper(UNLIMITED);
-    final SocketFolder second = folder();
-    assertThatThrownBy(
-            () -> Keeper.start(second, TestNodes.SECRET, UNLIMITED, driver, Clock.system()))
-        .isInstanceOf(ZerohopException.class);
+  void thereIsOneKeeperAlsoWhereItsSocketIsRemoved() throws Exception {
+    try (SocketFolder there = folder();
+        Keeper first = startOne()) {
+      assertThat(first).isNotNull();
+      assertThat(startOne()).isNull();
+      Files.delete(there.socket(Location.KEEPER));
+      assertThat(startOne()).isNull();
+    }
+    final Keeper next = startOne();
+    assertThat(reader.keeperRuns()).isTrue();
+    next.close();
+  }
+
+  private Keeper startOne() {
+    try {
+      return Keeper.start(
+          folder(), TestNodes.SECRET, UNLIMITED, driver, null, null, "1.2", Clock.system());
+    } catch (final ZerohopException e) {
+      assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK);
+      return null;
+    }
   }
 
   @Test
@@ -357,6 +456,34 @@ class KeeperTest {
     }
   }
 
+  /** Who knows the secret may read. To hold memory beyond the executor's end takes more. */
+  @Test
+  void onlyAKeeperKeepsAndOnlyWhereTheKeyIsSet() {
+    try (ShuffleNode keeps =
+            ShuffleNode.start(TestNodes.config(base, "keeps").set("keeper", true));
+        SocketFolder there = folder()) {
+      assertThat(isKeptBy(there, keeps, Location.KEEPER)).isTrue();
+      assertThat(isKeptBy(there, keeps, "executor")).isFalse();
+      assertThat(isKeptBy(there, reader, Location.KEEPER)).isFalse();
+      assertThat(reader.hasKeeper()).isFalse();
+    }
+  }
+
+  private static boolean isKeptBy(
+      final SocketFolder there, final ShuffleNode owner, final String name) {
+    final String socket = owner.location().socket();
+    TestBlocks.put(owner, 1, 0, 1, 60, 500);
+    final long segment = owner.parts.memory.catalog().segmentsOf(1, 0)[0];
+    try (PeerLink link =
+            PeerLink.connect(
+                there.socket(socket), name, socket, TestNodes.SECRET, Duration.ofSeconds(10));
+        SegmentHandle handle = link.keep(segment, Duration.ofSeconds(10))) {
+      return handle != null;
+    } finally {
+      owner.unregisterShuffle(1);
+    }
+  }
+
   @Test
   void anExecutorThatOnlyPausesIsNotTakenOver() throws Exception {
     startKeeper(UNLIMITED);
@@ -373,8 +500,8 @@ class KeeperTest {
   @Test
   void itEndsWithTheDriver() throws Exception {
     reader.close();
-    startKeeper(new Keeper.Limits(Long.MAX_VALUE, LONG, Duration.ofSeconds(1)));
     try (NodeProcess owner = new NodeProcess(base, "1")) {
+      startKeeper(new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, Duration.ofSeconds(1)));
       owner.ask("write", 1, MAPS);
       awaitKept(owner, 1);
       owner.kill();

@@ -8,13 +8,14 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -124,7 +125,7 @@ class LoanTest {
     assertThat(
             TestNodes.fetchAndCheck(
                 reader, TestNodes.noStaging(), BATCHES, MOST, source(owner, SHUFFLE, maps)))
-        .containsOnlyKeys(reader == owner ? Path.LOCAL : Path.PEER);
+        .containsOnlyKeys(reader == owner ? BlockPath.LOCAL : BlockPath.PEER);
   }
 
   /** A borrower and a lender that know each other. */
@@ -209,7 +210,7 @@ class LoanTest {
                 BATCHES,
                 MOST,
                 source(lender(), OTHER_SHUFFLE, own)))
-        .containsOnlyKeys(Path.PEER);
+        .containsOnlyKeys(BlockPath.PEER);
   }
 
   @Test
@@ -294,7 +295,7 @@ class LoanTest {
     final BlockSource other = source(owner(), OTHER_SHUFFLE, others);
     final FakeStaging staging = new FakeStaging(BATCHES, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, other))
-        .containsKey(Path.STAGED);
+        .containsKey(BlockPath.STAGED);
     gpu.refuseMaps(false);
     owner().unregisterShuffle(SHUFFLE);
     eventually(
@@ -309,11 +310,11 @@ class LoanTest {
     check(reader, owner(), maps);
     clock.advance(Duration.ofSeconds(30));
     assertThat(TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), BATCHES, MOST, other))
-        .containsOnlyKeys(Path.PEER);
+        .containsOnlyKeys(BlockPath.PEER);
   }
 
   @Test
-  void whatIsRecalledGoesToFilesIfHostMemoryIsFull() {
+  void whatIsRecalledGoesToFilesIfHostMemoryIsFull() throws IOException {
     final StoredBlocks files = new StoredBlocks();
     node(
         "owner",
@@ -326,7 +327,7 @@ class LoanTest {
     awaitMeeting();
     final int maps = write(owner(), SHUFFLE, 3 * SMALL);
     while (owner().stats().host().usedBytes() < 2 * SMALL - SEGMENT) {
-      try (MapOutputWriter writer = owner().newMapOutput(OTHER_SHUFFLE, hosts++, PARTITIONS)) {
+      try (MapOutput writer = owner().newMapOutput(OTHER_SHUFFLE, hosts++, PARTITIONS)) {
         writer.append(TestBlocks.batch(OTHER_SHUFFLE, hosts, 0, PARTITIONS, MOST));
         writer.commit();
       }
@@ -336,7 +337,7 @@ class LoanTest {
     assertThat(owner().stats().evictions().toFiles().outputs()).isPositive();
     assertThat(
             TestNodes.fetchAndCheck(lender(), files, BATCHES, MOST, source(owner(), SHUFFLE, maps)))
-        .containsKeys(Path.PEER, Path.STAGED);
+        .containsKeys(BlockPath.PEER, BlockPath.STAGED);
   }
 
   @Test

@@ -6,8 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.Topology;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.List;
 import java.util.Map;
@@ -69,7 +69,7 @@ class NeighboursTest {
           "root and segment are mapped", () -> reader.parts.holdings().mappedSegments() == 2);
       final BlockSource source = source(owner);
       assertThat(TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 1, MOST, source))
-          .isEqualTo(Map.of(Path.PEER, source.blocks().size()));
+          .isEqualTo(Map.of(BlockPath.PEER, source.blocks().size()));
       assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(2);
       assertThat(reader.stats().peers().readable())
           .as("the reader uses the same connection")
@@ -129,14 +129,14 @@ class NeighboursTest {
         final BlockSource source =
             TestBlocks.source("owner", pair.get(0).location(), 1, 0, 1, 1, PARTITIONS, MOST);
         assertThat(TestNodes.fetchAndCheck(pair.get(1), TestNodes.noStaging(), 1, MOST, source))
-            .isEqualTo(Map.of(Path.PEER, source.blocks().size()));
+            .isEqualTo(Map.of(BlockPath.PEER, source.blocks().size()));
       }
       final BlockSource foreign =
           TestBlocks.source("owner", owner.location(), 1, 0, 1, 1, PARTITIONS, MOST);
       final FakeStaging staging = new FakeStaging(1, MOST);
       assertThat(TestNodes.fetchAndCheck(otherReader, staging, 1, MOST, foreign))
           .as("even where it is told of the other's blocks")
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
         assertThat(each.parts.holdings().readingPeers()).isEqualTo(1);
         assertThat(each.stats().peers().readable()).isEqualTo(1);

@@ -8,15 +8,15 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.Sockets;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -69,16 +69,16 @@ class PeerTest {
     }
   }
 
-  private BlockFetcher fetch(final BlockSource source) {
+  private Fetch fetch(final BlockSource source) {
     return reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
   }
 
   @Test
   void aPeerReadsInPlace() {
     write(1, 40);
-    final Map<Path, Integer> counts =
+    final Map<BlockPath, Integer> counts =
         TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source(1, 40));
-    assertThat(counts).containsOnlyKeys(Path.PEER);
+    assertThat(counts).containsOnlyKeys(BlockPath.PEER);
     assertThat(reader.stats().peers().readable()).isEqualTo(1);
     assertThat(owner.parts.holdings().readingPeers()).isEqualTo(1);
     assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(owner.stats().segments() + 1);
@@ -107,7 +107,7 @@ class PeerTest {
   @Test
   void unregisteringWaitsForThePeer() {
     write(1, 2);
-    try (BlockFetcher fetcher = fetch(source(1, 2))) {
+    try (Fetch fetcher = fetch(source(1, 2))) {
       assertThat(fetcher.next()).isTrue();
       owner.unregisterShuffle(1);
       assertThat(owner.parts.holdings().retiredRegions()).isEqualTo(5);
@@ -140,10 +140,10 @@ class PeerTest {
   }
 
   @Test
-  void retiredSegmentsAreUnmapped() {
+  void retiredSegmentsAreUnmapped() throws IOException {
     final byte[][] large = {new byte[3 << 20]};
     for (int map = 0; map < 3; map++) {
-      try (MapOutputWriter writer = owner.newMapOutput(1, map, 1)) {
+      try (MapOutput writer = owner.newMapOutput(1, map, 1)) {
         writer.append(new TestBlocks.Source(large, 1 << 20));
         writer.commit();
       }
@@ -153,7 +153,7 @@ class PeerTest {
             new Block(1, 0, 0, 0, 3 << 20),
             new Block(1, 1, 1, 0, 3 << 20),
             new Block(1, 2, 2, 0, 3 << 20));
-    try (BlockFetcher fetcher = fetch(new BlockSource("owner", owner.location(), null, blocks))) {
+    try (Fetch fetcher = fetch(new BlockSource("owner", owner.location(), null, blocks))) {
       assertThat(fetcher.next()).isTrue();
       assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(5);
       owner.unregisterShuffle(1);
@@ -170,9 +170,9 @@ class PeerTest {
     write(1, 2);
     owner.remove(1, 1);
     final FakeStaging staging = new FakeStaging(2, MOST);
-    final Map<Path, Integer> counts =
+    final Map<BlockPath, Integer> counts =
         TestNodes.fetchAndCheck(reader, staging, 2, MOST, source(1, 2));
-    assertThat(counts).containsOnlyKeys(Path.PEER, Path.STAGED);
+    assertThat(counts).containsOnlyKeys(BlockPath.PEER, BlockPath.STAGED);
     staging.assertAllReleased();
   }
 
@@ -180,7 +180,7 @@ class PeerTest {
   void anOwnersOwnFilesAreStaged() {
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(owner, staging, 2, MOST, source(1, 2)))
-        .containsOnlyKeys(Path.STAGED);
+        .containsOnlyKeys(BlockPath.STAGED);
     staging.assertAllReleased();
   }
 
@@ -193,8 +193,8 @@ class PeerTest {
     try (ShuffleNode strict =
             ShuffleNode.start(
                 TestNodes.config(base.resolve("s"), "strict")
-                    .set("paths", EnumSet.of(Path.LOCAL, Path.PEER)));
-        BlockFetcher fetcher =
+                    .set("paths", EnumSet.of(BlockPath.LOCAL, BlockPath.PEER)));
+        Fetch fetcher =
             strict.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOfSatisfying(
@@ -205,7 +205,7 @@ class PeerTest {
     // Others let the staged transport find out.
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
-        .containsOnlyKeys(Path.STAGED);
+        .containsOnlyKeys(BlockPath.STAGED);
     TestNodes.eventually("unmapped", () -> reader.parts.holdings().mappedSegments() == 0);
     owner = TestNodes.start(base.resolve("s"), "owner");
   }
@@ -263,15 +263,15 @@ class PeerTest {
   private void assertStaged() {
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source(1, 2)))
-        .containsOnlyKeys(Path.STAGED);
+        .containsOnlyKeys(BlockPath.STAGED);
     staging.assertAllReleased();
   }
 
   @Test
-  void aNodeWhoseServerFailedChangesNothingAnyMore() {
+  void aNodeWhoseServerFailedChangesNothingAnyMore() throws IOException {
     write(1, 2);
-    try (BlockFetcher fetcher = fetch(source(1, 2));
-        MapOutputWriter writer = owner.newMapOutput(2, 0, PARTITIONS)) {
+    try (Fetch fetcher = fetch(source(1, 2));
+        MapOutput writer = owner.newMapOutput(2, 0, PARTITIONS)) {
       assertThat(fetcher.next()).isTrue();
       owner.parts.serverFailed(new StackOverflowError("a bug"));
       owner.unregisterShuffle(1); // Freed memory must not be used again, lease or not.
@@ -292,7 +292,7 @@ class PeerTest {
   @Test
   void anOpenWindowIsReadToItsEndAfterItsOwnerClosed() {
     write(1, 2);
-    try (BlockFetcher fetcher = fetch(source(1, 2))) {
+    try (Fetch fetcher = fetch(source(1, 2))) {
       assertThat(fetcher.next()).isTrue();
       owner.close();
       do {
@@ -308,7 +308,7 @@ class PeerTest {
   void aPeerThatLeavesHoldsNothingUp() {
     write(1, 2);
     final ShuffleNode third = TestNodes.start(base.resolve("s"), "third");
-    final BlockFetcher fetcher =
+    final Fetch fetcher =
         third.fetch(List.of(source(1, 2)), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
     assertThat(fetcher.next()).isTrue();
     owner.unregisterShuffle(1);
@@ -340,16 +340,17 @@ class PeerTest {
     try (ShuffleNode third =
         ShuffleNode.start(
             TestNodes.config(base.resolve("s"), "third")
-                .set("paths", EnumSet.of(Path.LOCAL, Path.STAGED)))) {
+                .set("paths", EnumSet.of(BlockPath.LOCAL, BlockPath.STAGED)))) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(third, staging, 2, MOST, source(1, 1)))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       staging.assertAllReleased();
     }
     try (ShuffleNode third =
             ShuffleNode.start(
-                TestNodes.config(base.resolve("s"), "third").set("paths", EnumSet.of(Path.LOCAL)));
-        BlockFetcher fetcher =
+                TestNodes.config(base.resolve("s"), "third")
+                    .set("paths", EnumSet.of(BlockPath.LOCAL)));
+        Fetch fetcher =
             third.fetch(
                 List.of(source(1, 1)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
@@ -370,7 +371,7 @@ class PeerTest {
       final FakeStaging staging = new FakeStaging(2, MOST);
       final BlockSource source = TestBlocks.source("owner", location, 1, 0, 1, 2, PARTITIONS, MOST);
       assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       staging.assertAllReleased();
     }
     try (ShuffleNode stranger =
@@ -381,7 +382,7 @@ class PeerTest {
                 "another secret, as long as needed".getBytes(StandardCharsets.UTF_8)))) {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(stranger, staging, 2, MOST, source(1, 1)))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       assertThat(owner.parts.holdings().readingPeers()).isZero();
     }
   }

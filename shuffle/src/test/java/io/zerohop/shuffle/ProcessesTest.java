@@ -5,9 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.block.Block;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
 import java.time.Duration;
@@ -65,10 +65,10 @@ class ProcessesTest {
       assertThat(two.ask("read", "self", self, 1, 10)).isEqualTo("[PEER]");
       assertThat(two.ask("read", "1", one.location(), 2, 10)).isEqualTo("[PEER]");
       assertThat(two.ask("read", "2", two.location(), 3, 10)).isEqualTo("[LOCAL]");
-      final Map<Path, Integer> counts =
+      final Map<BlockPath, Integer> counts =
           TestNodes.fetchAndCheck(
               node, TestNodes.noStaging(), BATCHES, MOST, one.source(2, 10), two.source(3, 10));
-      assertThat(counts).containsOnlyKeys(Path.PEER);
+      assertThat(counts).containsOnlyKeys(BlockPath.PEER);
       assertThat(node.parts.holdings().readingPeers()).isEqualTo(2);
     }
   }
@@ -130,7 +130,7 @@ class ProcessesTest {
   void anOpenWindowOfAKilledOwnerIsReadToItsEnd() throws Exception {
     try (NodeProcess owner = new NodeProcess(base, "owner")) {
       owner.ask("write", 1, 3);
-      try (BlockFetcher fetcher =
+      try (Fetch fetcher =
           node.fetch(
               List.of(owner.source(1, 3)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
         assertThat(fetcher.next()).isTrue();
@@ -152,7 +152,7 @@ class ProcessesTest {
     try (NodeProcess owner = new NodeProcess(base, "owner");
         ShuffleNode reader = ShuffleNode.start(impatient)) {
       owner.ask("write", 1, 3);
-      try (BlockFetcher open =
+      try (Fetch open =
           reader.fetch(
               List.of(owner.source(1, 3)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
         assertThat(open.next()).isTrue();
@@ -160,7 +160,7 @@ class ProcessesTest {
         owner.pause();
         final FakeStaging staging = new FakeStaging(BATCHES, MOST);
         assertThat(TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, owner.source(2, 200)))
-            .containsKey(Path.STAGED);
+            .containsKey(BlockPath.STAGED);
         staging.assertAllReleased();
         owner.resume();
         do {
@@ -175,7 +175,7 @@ class ProcessesTest {
               TestNodes.fetchAndCheck(
                       reader, new FakeStaging(BATCHES, MOST), BATCHES, MOST, owner.source(2, 200))
                   .keySet()
-                  .equals(Set.of(Path.PEER)));
+                  .equals(Set.of(BlockPath.PEER)));
       assertThat(owner.ask("unregister", 1)).isEqualTo("ok");
       assertThat(owner.ask("unregister", 2)).isEqualTo("ok");
     }
@@ -192,7 +192,7 @@ class ProcessesTest {
       // The second one swept the first one's socket away, so only the staged transport can tell.
       final FakeStaging staging = new FakeStaging(BATCHES, MOST);
       assertThat(TestNodes.fetchAndCheck(node, staging, BATCHES, MOST, first.source(1, 3)))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       staging.assertAllReleased();
       TestNodes.fetchAndCheck(node, TestNodes.noStaging(), BATCHES, MOST, second.source(1, 3));
     }
@@ -201,7 +201,7 @@ class ProcessesTest {
   private void assertGone(final NodeProcess owner) {
     final FakeStaging staging = new FakeStaging(BATCHES, MOST);
     staging.desert();
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(List.of(owner.source(1, 3)), staging, TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)

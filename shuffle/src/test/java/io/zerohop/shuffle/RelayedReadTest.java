@@ -7,17 +7,20 @@ import io.zerohop.device.ChildJvm;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.exchange.RelayingProcess;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.Payload;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import java.io.ByteArrayInputStream;
+import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -39,9 +42,11 @@ class RelayedReadTest {
     owner = TestNodes.start(base.resolve("s"), "owner");
     final byte[][] partitions = new byte[PARTITIONS][];
     Arrays.fill(partitions, BLOCK);
-    try (MapOutputWriter writer = owner.newMapOutput(1, 0, PARTITIONS)) {
+    try (MapOutput writer = owner.newMapOutput(1, 0, PARTITIONS)) {
       writer.append(new TestBlocks.Source(partitions, BLOCK.length));
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
     final List<Block> blocks = new ArrayList<>();
     for (int partition = 0; partition < PARTITIONS; partition++) {
@@ -70,8 +75,8 @@ class RelayedReadTest {
                 socket.toString());
         ShuffleNode reader = TestNodes.start(base.resolve("s"), "reader")) {
       assertThat(relay.line()).isEqualTo("in its place");
-      final List<Path> paths = new ArrayList<>();
-      try (BlockFetcher fetcher =
+      final List<BlockPath> paths = new ArrayList<>();
+      try (Fetch fetcher =
           reader.fetch(List.of(source), staging(), TestNodes.quiet(), () -> false)) {
         while (fetcher.next()) {
           assertThat(new String(TestNodes.read(fetcher.block()), US_ASCII))
@@ -79,7 +84,7 @@ class RelayedReadTest {
           paths.add(fetcher.block().path());
         }
       }
-      assertThat(paths).hasSize(PARTITIONS).containsOnly(Path.STAGED);
+      assertThat(paths).hasSize(PARTITIONS).containsOnly(BlockPath.STAGED);
       assertThat(owner.parts.holdings().readingPeers()).isZero();
       assertThat(owner.stats().peers().strangers()).isPositive();
       relay.kill();
@@ -99,7 +104,7 @@ class RelayedReadTest {
                       }
 
                       @Override
-                      public InputStream open() {
+                      public InputStream open(final BooleanSupplier ended) {
                         return new ByteArrayInputStream(BLOCK);
                       }
 

@@ -6,10 +6,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor;
@@ -114,7 +114,7 @@ class ShrinkTest {
     assertThat(
             TestNodes.fetchAndCheck(
                 reader, TestNodes.noStaging(), BATCHES, MOST, source(owner, maps)))
-        .containsOnlyKeys(reader == owner ? Path.LOCAL : Path.PEER);
+        .containsOnlyKeys(reader == owner ? BlockPath.LOCAL : BlockPath.PEER);
   }
 
   @Test
@@ -204,7 +204,7 @@ class ShrinkTest {
     final ShuffleNode owner = node("owner");
     final ShuffleNode reader = node("reader");
     final int maps = fill(owner);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(
             List.of(source(owner, maps)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThat(fetcher.next()).isTrue();

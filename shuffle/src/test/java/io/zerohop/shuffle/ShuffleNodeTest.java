@@ -5,16 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
@@ -38,11 +38,11 @@ class ShuffleNodeTest extends OneNodeFixture {
     for (int map = 0; map < 70; map++) {
       final BlockSource source =
           TestBlocks.source("1", node.location(), 3, map, 1, 1 + map % 3, PARTITIONS, MOST);
-      final Map<Path, Integer> counts =
+      final Map<BlockPath, Integer> counts =
           TestNodes.fetchAndCheck(node, TestNodes.noStaging(), 1 + map % 3, MOST, source);
-      assertThat(counts).isEqualTo(Map.of(Path.LOCAL, source.blocks().size()));
+      assertThat(counts).isEqualTo(Map.of(BlockPath.LOCAL, source.blocks().size()));
     }
-    assertThat(node.counters().moved(Path.LOCAL).blocks()).isPositive();
+    assertThat(node.fetches().moved(BlockPath.LOCAL).blocks()).isPositive();
     assertThat(node.parts.holdings().outputs()).isEqualTo(70);
   }
 
@@ -51,7 +51,7 @@ class ShuffleNodeTest extends OneNodeFixture {
     for (int map = 0; map < 20; map++) {
       TestBlocks.write(node, 1, map, 1, PARTITIONS, MOST);
     }
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source(1, 20, 1)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
@@ -71,7 +71,7 @@ class ShuffleNodeTest extends OneNodeFixture {
     for (final List<BlockSource> sources :
         List.of(List.of(here), List.of(staged), List.of(here, staged), List.of(staged, here))) {
       int left = sources.size() == 2 ? blocks : sources.get(0).blocks().size();
-      try (BlockFetcher fetcher =
+      try (Fetch fetcher =
           node.fetch(sources, new FakeStaging(1, MOST), TestNodes.quiet(), () -> false)) {
         while (fetcher.next()) {
           left--;
@@ -87,7 +87,7 @@ class ShuffleNodeTest extends OneNodeFixture {
     TestBlocks.write(node, 1, 5, 3, PARTITIONS, MOST);
     final BlockSource source =
         TestBlocks.source("1", node.location(), 1, 5, 1, 3, PARTITIONS, MOST);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
@@ -114,7 +114,7 @@ class ShuffleNodeTest extends OneNodeFixture {
   @Test
   void unregisteringWaitsForTheReader() {
     TestBlocks.write(node, 1, 0, 2, PARTITIONS, MOST);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source(1, 1, 2)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThat(fetcher.next()).isTrue();
@@ -156,8 +156,8 @@ class ShuffleNodeTest extends OneNodeFixture {
   }
 
   @Test
-  void commitsOfAnUnregisteredShuffleAreRefused() {
-    try (MapOutputWriter zombie = node.newMapOutput(1, 0, PARTITIONS)) {
+  void commitsOfAnUnregisteredShuffleAreRefused() throws IOException {
+    try (MapOutput zombie = node.newMapOutput(1, 0, PARTITIONS)) {
       zombie.append(TestBlocks.batch(1, 0, 0, PARTITIONS, MOST));
       node.unregisterShuffle(1);
       assertThatThrownBy(zombie::commit)
@@ -189,7 +189,7 @@ class ShuffleNodeTest extends OneNodeFixture {
     }
     final Block block = new Block(1, 0, 0, empty, 10);
     final BlockSource source = new BlockSource("1", node.location(), "address", List.of(block));
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOfSatisfying(
@@ -212,7 +212,7 @@ class ShuffleNodeTest extends OneNodeFixture {
             bytes.putByte(length - 1, (byte) (bytes.getByte(length - 1) ^ 4));
           });
     }
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source(1, 1, 1)), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       for (int i = 0; i < 3; i++) {
@@ -229,7 +229,7 @@ class ShuffleNodeTest extends OneNodeFixture {
   void aCancelledFetchEnds() {
     TestBlocks.write(node, 1, 0, 1, PARTITIONS, MOST);
     final AtomicBoolean cancelled = new AtomicBoolean();
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source(1, 1, 1)), TestNodes.noStaging(), TestNodes.quiet(), cancelled::get)) {
       assertThat(fetcher.next()).isTrue();
@@ -239,18 +239,18 @@ class ShuffleNodeTest extends OneNodeFixture {
   }
 
   @Test
-  void blocksMayBeLargerThanASegmentTogether() {
+  void blocksMayBeLargerThanASegmentTogether() throws IOException {
     // Six extents of 1.9 MiB in one block: dedicated segments, a stream over all of them.
     final byte[][] blocks = {new byte[0], new byte[1_900_000], new byte[200]};
     new java.util.Random(7).nextBytes(blocks[1]);
-    try (MapOutputWriter writer = node.newMapOutput(1, 0, 3)) {
+    try (MapOutput writer = node.newMapOutput(1, 0, 3)) {
       for (int batch = 0; batch < 6; batch++) {
         writer.append(new TestBlocks.Source(blocks, 1 << 20));
       }
       assertThat(writer.commit()).containsExactly(0, 6 * 1_900_000, 1200);
     }
     final Block block = new Block(1, 0, 0, 1, 6 * 1_900_000);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(new BlockSource("1", node.location(), null, List.of(block))),
             TestNodes.noStaging(),
@@ -272,7 +272,7 @@ class ShuffleNodeTest extends OneNodeFixture {
     final ShuffleNode other = TestNodes.start(base.resolve("s"), "2");
     TestBlocks.write(other, 1, 0, 1, PARTITIONS, MOST);
     final MapOutputLease lease = other.lease(1, 0);
-    final BlockFetcher late =
+    final Fetch late =
         other.fetch(
             List.of(TestBlocks.source("2", other.location(), 1, 0, 1, 1, PARTITIONS, MOST)),
             (source, blocks, sink) ->

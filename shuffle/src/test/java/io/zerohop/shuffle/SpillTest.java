@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.pool.PoolStats;
@@ -119,7 +119,7 @@ class SpillTest {
         "owner", owner.location(), shuffleId, first, maps, BATCHES, PARTITIONS, MOST);
   }
 
-  private Map<Path, Integer> read(
+  private Map<BlockPath, Integer> read(
       final ShuffleNode reader, final ShuffleNode owner, final int shuffleId, final int maps) {
     return TestNodes.fetchAndCheck(
         reader, nodes.get(owner), BATCHES, MOST, source(owner, shuffleId, 0, maps));
@@ -134,8 +134,8 @@ class SpillTest {
     assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
     assertThat(owner.stats().evictions().toHost().bytes()).isPositive();
     assertThat(owner.parts.holdings().outputs()).isEqualTo(maps);
-    assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER);
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.PEER);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
     assertThat(owner.stats().evictions().toFiles().outputs()).isZero();
   }
 
@@ -147,7 +147,7 @@ class SpillTest {
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
     assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
   }
 
   @ParameterizedTest
@@ -161,10 +161,10 @@ class SpillTest {
     assertThat(owner.stats().evictions().toHost().outputs()).isZero();
     assertThat(used(owner.stats().device())).isGreaterThanOrEqualTo(0.7);
     gpu.fail("zerohop-spiller", DeviceOnlyGpu.Failure.NONE);
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
     final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.7);
     eventually("others go", () -> owner.stats().evictions().toHost().outputs() == fresh);
-    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(BlockPath.LOCAL);
   }
 
   @Test
@@ -178,8 +178,10 @@ class SpillTest {
         () -> owner.stats().evictions().toFiles().outputs() == storage.outputs());
     eventually(
         "each is in one place", () -> owner.parts.holdings().outputs() == maps - storage.outputs());
-    assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(Path.PEER, Path.STAGED);
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL, Path.STAGED);
+    assertThat(read(reader, owner, SHUFFLE, maps))
+        .containsOnlyKeys(BlockPath.PEER, BlockPath.STAGED);
+    assertThat(read(owner, owner, SHUFFLE, maps))
+        .containsOnlyKeys(BlockPath.LOCAL, BlockPath.STAGED);
   }
 
   @Test
@@ -195,8 +197,8 @@ class SpillTest {
     storage.goOn();
     eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
     assertThat(storage.outputs(SHUFFLE)).isPositive();
-    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
-    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(Path.STAGED);
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(BlockPath.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(BlockPath.STAGED);
   }
 
   @Test
@@ -205,7 +207,7 @@ class SpillTest {
     final int maps = write(owner, SHUFFLE, 0, 0.9);
     assertThatThrownBy(() -> write(owner, SHUFFLE, maps, 2))
         .hasMessageContaining("spark.zerohop.pool.size");
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
     assertThat(storage.outputs()).isZero();
   }
 
@@ -216,8 +218,8 @@ class SpillTest {
     final int old = write(owner, SHUFFLE, 0, 0.3);
     final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.6);
     eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
-    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(Path.STAGED);
-    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, old)).containsKey(BlockPath.STAGED);
+    assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(BlockPath.LOCAL);
     eventually(
         "all that moved is counted", () -> isOfFinished(owner.stats().evictions().toFiles()));
   }
@@ -256,7 +258,7 @@ class SpillTest {
     final int maps = write(owner, SHUFFLE, 0, 0.7);
     eventually("it was tried", () -> owner.stats().evictions().toFiles().failures() > 0);
     assertThat(owner.stats().evictions().toFiles().outputs()).isZero();
-    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(Path.LOCAL);
+    assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
   }
 
   /** Also if its thread is interrupted, as threads are that end. */

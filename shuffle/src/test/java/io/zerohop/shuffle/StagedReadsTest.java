@@ -8,7 +8,8 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.io.IOException;
 import java.io.InputStream;
@@ -47,8 +48,8 @@ class StagedReadsTest {
   @Test
   void aSettingThatForbidsStagingIsNamed() {
     final ShuffleNode.Setup peersOnly =
-        config().set("paths", EnumSet.of(io.zerohop.shuffle.block.Path.PEER));
-    try (BlockFetcher fetcher = fetch(peersOnly, new FakeStaging(1, MOST))) {
+        config().set("paths", EnumSet.of(io.zerohop.shuffle.block.BlockPath.PEER));
+    try (Fetch fetcher = fetch(peersOnly, new FakeStaging(1, MOST))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(ZerohopException.class)
           .hasMessageContaining("this executor shares no memory")
@@ -60,21 +61,23 @@ class StagedReadsTest {
     return TestNodes.config(Path.of("nowhere"), "1");
   }
 
-  private static BlockFetcher fetch(final ShuffleNode.Setup config, final FakeStaging staging) {
+  private static Fetch fetch(final ShuffleNode.Setup config, final FakeStaging staging) {
     final List<BlockSource> sources =
         List.of(
             TestBlocks.source("beside", HERE, 1, 0, 4, 1, 10, MOST),
             TestBlocks.source("elsewhere", null, 1, 4, 4, 1, 10, MOST));
-    return new StagedReads(config).fetch(sources, staging, TestNodes.quiet(), () -> false);
+    return config
+        .stagedFetches()
+        .begin(sources, staging, TestNodes.quiet(), ReadSide.HOST, () -> false);
   }
 
   private static void readEverything() throws IOException {
     final FakeStaging staging = new FakeStaging(1, MOST);
     int blocks = 0;
-    try (BlockFetcher fetcher = fetch(config(), staging)) {
+    try (Fetch fetcher = fetch(config(), staging)) {
       while (fetcher.next()) {
         final Block block = fetcher.block().block();
-        assertThat(fetcher.block().path()).isEqualTo(io.zerohop.shuffle.block.Path.STAGED);
+        assertThat(fetcher.block().path()).isEqualTo(io.zerohop.shuffle.block.BlockPath.STAGED);
         try (InputStream in = fetcher.block().stream()) {
           assertThat(in.readAllBytes())
               .isEqualTo(TestBlocks.block(1, block.mapId(), 1, block.partition(), MOST));

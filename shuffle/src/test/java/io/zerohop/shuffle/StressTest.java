@@ -3,7 +3,7 @@ package io.zerohop.shuffle;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Leaks;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.transport.FakeStaging;
 import java.util.EnumMap;
 import java.util.Map;
@@ -35,7 +35,7 @@ class StressTest {
     final Leaks leaks = new Leaks();
     final AtomicBoolean stop = new AtomicBoolean();
     final ExecutorService threads = Executors.newFixedThreadPool(6);
-    final Map<Path, Integer> counts = new EnumMap<>(Path.class);
+    final Map<BlockPath, Integer> counts = new EnumMap<>(BlockPath.class);
     try (ShuffleNode owner =
             ShuffleNode.start(
                 TestNodes.config(base, "owner")
@@ -64,8 +64,8 @@ class StressTest {
       stop.set(true);
       threads.shutdownNow();
     }
-    assertThat(counts.get(Path.LOCAL)).isPositive();
-    assertThat(counts.get(Path.PEER)).isPositive();
+    assertThat(counts.get(BlockPath.LOCAL)).isPositive();
+    assertThat(counts.get(BlockPath.PEER)).isPositive();
     leaks.check();
   }
 
@@ -95,11 +95,11 @@ class StressTest {
       final ShuffleNode owner,
       final ShuffleNode reader,
       final AtomicBoolean stop,
-      final Map<Path, Integer> counts) {
+      final Map<BlockPath, Integer> counts) {
     int shuffle = 0;
     while (!stop.get()) {
       final FakeStaging staging = new FakeStaging(1, MOST);
-      final Map<Path, Integer> read =
+      final Map<BlockPath, Integer> read =
           TestNodes.fetchAndCheck(
               reader,
               staging,

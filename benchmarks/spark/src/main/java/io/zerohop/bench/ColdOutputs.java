@@ -4,10 +4,11 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -85,11 +86,13 @@ final class ColdOutputs implements AutoCloseable {
       Platform.copyMemory(block, Platform.BYTE_ARRAY_OFFSET, null, address, blockBytes);
       final PackSource source = new Same(partitions, address, blockBytes);
       for (int map = 0; map < BYTES / outputBytes; map++) {
-        try (MapOutputWriter writer = node.newMapOutput(SHUFFLE, map, partitions)) {
+        try (MapOutput writer = node.newMapOutput(SHUFFLE, map, partitions)) {
           for (int batch = 0; batch < batches; batch++) {
             writer.append(source);
           }
           writer.commit();
+        } catch (final IOException e) {
+          throw new UncheckedIOException(e); // It has no files.
         }
         leases.add(node.lease(SHUFFLE, map));
         ranges.add(rangesOf(leases.get(map)));

@@ -7,9 +7,10 @@ import java.util.List;
 import org.apache.spark.sql.SparkSession;
 
 /**
- * Asks the queries of TPC-H or TPC-DS of tables that were written before: to compare the GPU's rows
- * with the CPU's ({@link QueryCheck}), or to measure what they take, keeping their rows if that is
- * wanted ({@link QueryTimes}). Without RAPIDS the same runs on the CPU.
+ * Asks the queries of TPC-H, of TPC-DS or of a job that writes tables, of tables that were written
+ * before: to compare the GPU's rows with the CPU's ({@link QueryCheck}), or to measure what they
+ * take, keeping their rows if that is wanted ({@link QueryTimes}). Without RAPIDS the same runs on
+ * the CPU.
  */
 public final class GpuQueryApp {
   private final SparkSession spark;
@@ -28,8 +29,8 @@ public final class GpuQueryApp {
   /**
    * Exits with 1 if a query failed, gave other rows than expected or went a way it should not.
    *
-   * @param args {@code tpch} or {@code tpcds}, the folder of the tables, their scale factor, how
-   *     many seconds a query may take, and one of
+   * @param args {@code tpch}, {@code tpcds} or {@code etl}, the folder of the tables, their scale
+   *     factor, how many seconds a query may take, and one of
    *     <ul>
    *       <li>{@code answers}, the folder to write the CPU's answers to
    *       <li>{@code check}, the folder of known answers, the file for the results

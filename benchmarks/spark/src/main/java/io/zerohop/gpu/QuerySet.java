@@ -14,7 +14,10 @@ enum QuerySet {
   TPCH("", true, Workload.TPCH, TpchData::register),
 
   /** As in a user's session: shuffles stay until the driver's garbage collector finds them. */
-  TPCDS("tpcds:", false, Workload.TPCDS, TpcdsData::register);
+  TPCDS("tpcds:", false, Workload.TPCDS, TpcdsData::register),
+
+  /** Writes tables made of those of TPC-DS into a folder beside theirs. */
+  ETL("etl:", true, Workload.ETL, QuerySet::registerToWrite);
 
   private final String prefix;
   private final boolean forgets;
@@ -32,7 +35,12 @@ enum QuerySet {
     this.tables = tables;
   }
 
-  /** The one that a command line calls {@code tpch} or {@code tpcds}. */
+  private static void registerToWrite(final SparkSession spark, final String folder) {
+    TpcdsData.register(spark, folder);
+    spark.conf().set("etl.out", folder + "-etl");
+  }
+
+  /** The one that a command line calls {@code tpch}, {@code tpcds} or {@code etl}. */
   static QuerySet named(final String name) {
     return valueOf(name.toUpperCase(Locale.ROOT));
   }

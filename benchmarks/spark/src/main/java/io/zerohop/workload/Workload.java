@@ -72,6 +72,16 @@ public record Workload(String name, List<String> settings, String query) {
           .map(number -> TPCDS_PREFIX + "q" + number)
           .collect(Collectors.toUnmodifiableSet());
 
+  private static final String ETL_PREFIX = "etl:";
+
+  /**
+   * What a job that prepares tables does with those of TPC-DS: writes one clustered, one sorted and
+   * one joined, as Parquet files into the folder that the key {@code etl.out} names; and the rows
+   * that it wrote, counted and hashed.
+   */
+  public static final List<String> ETL =
+      Stream.of("clustered", "sorted", "joined", "rows").map(ETL_PREFIX::concat).toList();
+
   private static final BigDecimal FRACTION_AT_SCALE_ONE = new BigDecimal("0.0001");
   private static final int FRACTION_DIGITS = 12;
   private static final Pattern GROWTH = Pattern.compile("growth:(\\d+):(\\d+)");
@@ -97,8 +107,8 @@ public record Workload(String name, List<String> settings, String query) {
   /**
    * Finds a workload.
    *
-   * @param name one of {@link #ALL}, {@link #TPCH} or {@link #TPCDS}, or what {@link #growth}
-   *     returns
+   * @param name one of {@link #ALL}, {@link #TPCH}, {@link #TPCDS} or {@link #ETL}, or what {@link
+   *     #growth} returns
    * @param scale the scale factor of the tables that it will ask
    * @throws IllegalArgumentException if there is none of that name
    */
@@ -113,9 +123,22 @@ public record Workload(String name, List<String> settings, String query) {
       final String file = "/tpcds/" + name.substring(TPCDS_PREFIX.length()) + ".sql";
       return new Workload(name, List.of(), resource(file));
     }
+    if (ETL.contains(name)) {
+      final String file = "etl_" + name.substring(ETL_PREFIX.length()) + ".sql";
+      return new Workload(name, List.of(), resource(file));
+    }
     if (!ALL.contains(name) && !TPCH.contains(name)) {
       throw new IllegalArgumentException(
-          "no query '" + name + "'; there are " + ALL + " and all of " + TPCH + " and " + TPCDS);
+          "no query '"
+              + name
+              + "'; there are "
+              + ALL
+              + " and all of "
+              + TPCH
+              + ", "
+              + TPCDS
+              + " and "
+              + ETL);
     }
     final String text = resource(name + ".sql").replaceAll("(?m)^--.*\\n", "");
     final List<String> statements =

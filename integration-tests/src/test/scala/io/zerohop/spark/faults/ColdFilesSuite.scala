@@ -12,8 +12,8 @@ import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer
 import io.zerohop.shuffle.catalog.MapOutputLease
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.conf.Config
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource
-import io.zerohop.spark.spillfiles.MapOutputFiles
+import io.zerohop.shuffle.write.MapOutput.PackSource
+import io.zerohop.spark.outputfiles.MapOutputFiles
 import io.zerohop.spark.support.RunBy
 import org.apache.commons.io.FileUtils
 import org.apache.spark.{SparkConf, SparkContext}
@@ -29,7 +29,7 @@ class ColdFilesSuite extends AnyFunSuite {
 
   test("plain files: what is damaged in memory is found in the file, and only that") {
     inSpark("spark.shuffle.compress" -> "false") { (files, lease, _) =>
-      flip(lease)
+      flip(damageable(lease))
       files.store(Shuffle, Map, lease)
       for (partition <- 0 until Partitions) {
         val id = ShuffleBlockId(Shuffle, Map, partition)
@@ -48,12 +48,13 @@ class ColdFilesSuite extends AnyFunSuite {
   for (setting <- Seq("spark.shuffle.compress", "spark.io.encryption.enabled"))
     test(s"$setting: what is damaged in memory gets no file and no new checksum") {
       inSpark("spark.shuffle.compress" -> "false", setting -> "true") { (files, lease, dir) =>
-        flip(lease)
+        val address = damageable(lease)
+        flip(address)
         val failure = intercept[DamagedOutputException](files.store(Shuffle, Map, lease))
         assert(failure.getMessage.contains(s"partition $Damaged"))
         assert(!files.holds(Shuffle, Map))
         assert(shuffleFiles(dir) === Nil)
-        flip(lease)
+        flip(address)
         files.store(Shuffle, Map, lease)
         for (partition <- 0 until Partitions) {
           val id = ShuffleBlockId(Shuffle, Map, partition)
@@ -125,14 +126,16 @@ private object ColdFilesSuite {
     } finally Platform.freeMemory(address)
   }
 
-  /** Flips a bit of a block in memory, or back. */
-  private def flip(lease: MapOutputLease): Unit =
-    lease.forEachExtent(
-      Damaged,
-      (address, length) => {
-        val at = address + length / 2
-        Platform.putByte(null, at, (Platform.getByte(null, at) ^ 1).toByte)
-      })
+  /** Where one byte of the block lies that the tests damage. A lease gives no damaged block. */
+  private def damageable(lease: MapOutputLease): Long = {
+    var address = 0L
+    lease.forEachExtent(Damaged, (start, length) => address = start + length / 2)
+    address
+  }
+
+  /** Flips a bit of a byte in memory, or back. */
+  private def flip(address: Long): Unit =
+    Platform.putByte(null, address, (Platform.getByte(null, address) ^ 1).toByte)
 
   private def shuffleFiles(dir: Path): Seq[String] =
     Using.resource(Files.walk(dir)) {

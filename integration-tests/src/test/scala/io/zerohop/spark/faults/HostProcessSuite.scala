@@ -3,10 +3,11 @@ package io.zerohop.spark.faults
 import java.nio.file.{Files, Paths}
 import java.util.concurrent.TimeUnit
 
+import scala.concurrent.duration._
 import scala.util.Using
 
 import io.zerohop.device.posix.{Descriptor, NativeLibrary, Sockets}
-import io.zerohop.spark.support.{Cluster, HostProcess, RunBy, UnixSocket}
+import io.zerohop.spark.support.{Bounded, Cluster, HostProcess, RunBy, UnixSocket}
 import org.apache.commons.io.FileUtils
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -18,6 +19,10 @@ class HostProcessSuite extends AnyFunSuite {
     // The shell's child becomes one of a program that waits for none.
     withProcess("sleep 600 & echo $!; exec sleep 600") { (parent, line) =>
       val child = HostProcess.of(line.toLong).get
+      // A shell may still reap what ends before its exec.
+      Bounded.until("the shell's exec", 20.seconds) {
+        Files.readString(Paths.get("/proc", s"${parent.pid}", "comm")).trim == "sleep"
+      }
       Cluster.kill(child.pid)
       assert(Files.exists(Paths.get("/proc", line)))
       assert(!child.lives)

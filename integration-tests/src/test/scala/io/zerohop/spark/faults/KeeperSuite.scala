@@ -6,7 +6,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.{Bounded, Cluster, Leftover, RunBy}
+import io.zerohop.spark.support.{Bounded, Cluster, Http, Leftover, RunBy}
 import org.apache.spark.rdd.RDD
 import org.apache.spark.zerohop.SparkInternals
 
@@ -57,9 +57,12 @@ abstract class KeeperClusterSuite extends ClusterSuite {
 
   protected def youngest: String = cluster.pids.keys.maxBy(_.toInt)
 
-  /** The keepers that executors of this cluster have started. */
-  private def running: Set[Long] =
-    cluster.pids.values.toSet[Long].flatMap { pid =>
+  /** Processes that start keepers. */
+  protected def starters: Set[Long] = cluster.pids.values.toSet
+
+  /** The keepers that those have started. */
+  protected def running: Set[Long] =
+    starters.flatMap { pid =>
       ProcessHandle.of(pid).map[Seq[Long]](_.children.iterator.asScala.map(_.pid).toSeq)
         .orElse(Nil)
     }.filter { pid =>
@@ -80,10 +83,19 @@ abstract class KeeperClusterSuite extends ClusterSuite {
 /** A keeper on the node: what an executor has published outlives it. */
 @RunBy.Verify
 class KeeperSuite extends KeeperClusterSuite {
+  override protected def settings: Map[String, String] =
+    super.settings ++ Map("spark.ui.enabled" -> "true", "spark.ui.port" -> "0")
+
   test("no output of an executor that is killed between stages is computed again") {
     val shuffled = keptShuffle()
     killAndNotice(youngest)
     assertReadAsItIs(shuffled)
+    // Executors ask the keeper every five seconds, and report as often.
+    Bounded.until("the tab shows the keeper", 30.seconds) {
+      val row = keepersInTab
+      row("Keeper").startsWith("connected") && row("Adopted").toLong > 0 &&
+      row("Outputs").toLong > 0 && row("To this node").endsWith("iB") && row("Restarts") == "0"
+    }
   }
 
   test("nor of two, one after the other, which leaves none of the first executors") {
@@ -121,6 +133,17 @@ class KeeperSuite extends KeeperClusterSuite {
     assertReadAsItIs(keptShuffle())
   }
 
+  /** The row of the only node in the tab, by the heads of its columns. */
+  private def keepersInTab: Map[String, String] = {
+    val page = Http.get(cluster.sc.uiWebUrl.get + "/zerohop/")
+    def cells(tag: String, text: String) =
+      s"(?s)<$tag[^>]*>(.*?)</$tag>".r.findAllMatchIn(text)
+        .map(_.group(1).replaceAll("<[^>]*>", "")).toSeq
+    val table = "(?s)<table id=\"zerohop-keepers\".*?</table>".r.findFirstIn(page).getOrElse("")
+    val found = cells("th", table).zip(cells("td", table)).toMap
+    found.withDefaultValue("0")
+  }
+
   test("what the driver drops leaves the keeper") {
     val shuffled = keptShuffle()
     cluster.kill(youngest)
@@ -129,6 +152,48 @@ class KeeperSuite extends KeeperClusterSuite {
     assert(left.nonEmpty)
     cluster.assertNothingHeld()
     Leftover.unless("the keeper holds nothing of the dead")(left.isEmpty)
+  }
+}
+
+/** A keeper that has less memory than what executors leave: the rest is in files. */
+@RunBy.Verify
+class KeeperFilesSuite extends KeeperClusterSuite {
+  override protected def settings: Map[String, String] = super.settings ++ Map(
+    "spark.zerohop.keeper.size" -> "160m",
+    "spark.local.dir" -> folder.resolve("local").toString)
+
+  /** Names of files that keepers have; there is one only while it is opened. */
+  private def names: Seq[Path] =
+    Try(Using.resource(Files.walk(folder)) {
+      _.iterator.asScala.filter(_.getFileName.toString.startsWith("zerohop-kept-")).toVector
+    }).getOrElse(Vector.empty)
+
+  test("what of killed executors has no room in memory is read from files") {
+    val shuffles = (1 to 4).map { _ =>
+      val shuffled = keptShuffle() // It is kept only where there is room.
+      cluster.kill(youngest)
+      cluster.awaitExecutors()
+      shuffled
+    }
+    Bounded.until("outputs are in files", 30.seconds) {
+      cluster.gauges("keeper.files.outputs").values.exists(_ > 0)
+    }
+    shuffles.foreach(assertReadAsItIs)
+    Leftover.unless("files have no names")(names.isEmpty)
+    cluster.assertNothingHeld()
+    Leftover.unless("all is dropped") {
+      cluster.gauges("keeper.files.bytes").values.forall(_ == 0)
+    }
+  }
+
+  test("a keeper that is killed leaves no file") {
+    val shuffled = keptShuffle()
+    cluster.kill(youngest)
+    cluster.awaitExecutors()
+    killKeepers()
+    val answer = cluster.run("read without the keeper")(Workload.answer(shuffled)((_, _) => ()))
+    assert(answer === Workload.expected)
+    Leftover.unless("no file is left")(names.isEmpty)
   }
 }
 

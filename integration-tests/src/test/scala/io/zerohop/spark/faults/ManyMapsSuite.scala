@@ -34,7 +34,7 @@ class ManyMapsSuite extends ClusterSuite {
     val all = 100000
     val (_, before) = SparkInternals.mapStatuses(all, None)
     val (locations, after) = SparkInternals.mapStatuses(
-      all, Some("zh3:01234567:0123456789abcdef:0123456789abcdef:65535::12345-0123456789abcdef"))
+      all, Some("zh4:01234567:0123456789abcdef:0123456789abcdef:65535::12345-0123456789abcdef"))
     assert(locations === 100)
     info(s"$all map statuses on their way: $before bytes without our locations, $after with them")
     assert(after - before < 10L * all)

@@ -44,6 +44,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
         query.frame(maps = 1, onWrite = id => if (id == last) failInTheEnd(fault))
       }),
     "output_lost" -> (() => betweenStages(forget)),
+    "owner_killed_kept" -> (() => withoutOwner()),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "block_damaged" -> (() => betweenStages(damageBlocks)),
     "packed_block_damaged" -> (() => ofPackedTables(betweenStages(damageBlocks))),
@@ -105,6 +106,33 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
       outcome(answer, seen) ++ Map(
         "happened" -> happened,
         "gpu_exchanges" -> (if (RapidsShuffle.isGpuShuffle(shuffle)) 1 else 0))
+    } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
+  }
+
+  /** An executor is killed between the stages, and all of its map outputs are in a keeper. */
+  private def withoutOwner(): Map[String, Any] = {
+    newFault()
+    cluster.spark.conf.set("spark.sql.adaptive.enabled", "false")
+    try {
+      var rows = query.frame().rdd
+      // What is committed before a keeper holds an executor's memory ends with the executor.
+      Bounded.until("a shuffle that is kept", 60.seconds) {
+        rows = query.frame().rdd
+        val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
+        SparkInternals.mapOutputOwners(id).forall(_.startsWith("keeper-"))
+      }
+      val owner = cluster.pids.keys.max
+      cluster.kill(owner)
+      Bounded.until(s"executor $owner gone", 30.seconds) {
+        !SparkInternals.executorIds(cluster.sc).contains(owner)
+      }
+      val (answer, seen) = cluster.counted("reduce stage") {
+        rows.collect().map(_.toString).sorted.toSeq
+      }
+      cluster.awaitExecutors()
+      outcome(answer, seen) ++ Map(
+        "gpu_exchanges" -> (if (RapidsShuffle.isGpuShuffle(SparkInternals.shuffleOf(rows))) 1
+                            else 0))
     } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
   }
 

@@ -9,7 +9,7 @@ import scala.util.Using
 
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.block.{Block, BlockSource, Link, ReadSide}
-import io.zerohop.shuffle.fetch.{FetchedBlock, FetchListener}
+import io.zerohop.shuffle.fetch.{FetchedBlock, Fetches}
 import io.zerohop.shuffle.transport.Transport.FallbackTransport
 import io.zerohop.spark.{MemoryShuffleManager, ZerohopShuffleManager}
 import org.apache.spark.SparkEnv
@@ -54,7 +54,7 @@ object GpuDamage {
   }
 
   /** Of a fetch of which nobody wants to hear. */
-  private[gpu] def quiet: FetchListener = new FetchListener {
+  private[gpu] def quiet: Fetches.Listener = new Fetches.Listener {
     override def fetched(
         source: BlockSource,
         link: Link,

@@ -12,7 +12,7 @@ import io.zerohop.device.cuda.{CudaDevice, CudaDriver}
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.block.{Block, Location}
 import io.zerohop.shuffle.block.{BlockSource, ReadSide}
-import io.zerohop.shuffle.fetch.{BlockFetchException, BlockFetcher}
+import io.zerohop.shuffle.fetch.{BlockFetchException, Fetch}
 import io.zerohop.spark.support.RunBy
 import org.apache.spark.unsafe.Platform
 import org.scalatest.{Canceled, Outcome}
@@ -97,7 +97,7 @@ class GpuReadinessSuite extends AnyFunSuite {
 
   private def withBlock(
       reader: ShuffleNode,
-      source: BlockSource)(body: BlockFetcher => Unit): Unit = {
+      source: BlockSource)(body: Fetch => Unit): Unit = {
     val fetcher = reader.fetch(
       java.util.List.of(source),
       (_, blocks, _) => fail(s"staged: $blocks"),

@@ -8,7 +8,7 @@ import io.zerohop.device.cuda.CudaDevice
 import io.zerohop.shuffle.ShuffleNode
 import io.zerohop.shuffle.conf.Config
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource
+import io.zerohop.shuffle.write.MapOutput.PackSource
 import io.zerohop.shuffle.pool.Tier
 import org.apache.spark.unsafe.Platform
 
@@ -59,7 +59,7 @@ object HeldOwner {
 
   /** In the order of the thread's stream, which may wait, as where others keep the GPU busy. */
   private def write(owner: ShuffleNode, mapId: Long, at: Long): Unit = {
-    val writer = owner.newMapOutput(1, mapId, 1, Tier.DEVICE)
+    val writer = owner.newMapOutput(1, mapId, 1, Tier.DEVICE, null)
     try {
       writer.append(new PackSource {
         override def partitions: Int = 1

@@ -32,7 +32,12 @@ final class NodesApplication private (
   /** Transfers, and strikes when the first reader is in the middle of its records. */
   def transferStruck(strike: => Unit): Facts = {
     val marker = newMarker()
-    val answer = Future(ask(s"transfer $marker"))(ExecutionContext.global)
+    struck(s"transfer $marker", marker)(strike)
+  }
+
+  /** Runs a scenario, and strikes when a reader has made a file in its middle. */
+  def struck(scenario: String, marker: Path)(strike: => Unit): Facts = {
+    val answer = Future(ask(scenario))(ExecutionContext.global)
     Bounded.until("the middle of a transfer", Limit) {
       Files.exists(marker) || answer.isCompleted
     }
@@ -72,7 +77,8 @@ final class NodesApplication private (
     node.run(command.asScala.toSeq: _*).linesIterator.toSeq.lastOption.getOrElse("")
   }
 
-  private def newMarker(): Path = folder.resolve(s"middle-${java.util.UUID.randomUUID}")
+  /** A name for a file that is not there yet. */
+  def newMarker(): Path = folder.resolve(s"middle-${java.util.UUID.randomUUID}")
 
   override def close(): Unit = Using.resources(nodes, cluster, application)((_, _, _) => ())
 }

@@ -2,10 +2,11 @@ package io.zerohop.spark.nodes
 
 import java.nio.file.{Path, Paths}
 
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 
 import io.zerohop.spark.faults.{Workload => SmallShuffle}
-import io.zerohop.spark.support.{Cluster, ScenarioServer}
+import io.zerohop.spark.support.{Bounded, Cluster, ScenarioServer}
 import io.zerohop.workload.{ResultFile, TpchData, Workload}
 import org.apache.spark.{SparkConf, SparkEnv, SparkException}
 import org.apache.spark.rdd.RDD
@@ -32,12 +33,19 @@ final class NodesTestApp(cluster: Cluster) {
    */
   private var transfers = List.empty[RDD[_]]
 
+  private var kept: RDD[Transfer.Row] = _
+
   /** 64 MiB. */
   private val whole = Transfer(2048)
 
   def answer(question: Seq[String]): Map[String, Any] = question match {
     case Seq("application") => Map("id" -> cluster.sc.applicationId)
     case Seq("transfer", middle) => transfer(Paths.get(middle))
+    case Seq("keep", middle) => keep(Paths.get(middle))
+    case Seq("awaitKept") => awaitKept()
+    case Seq("executors") => SparkInternals.executorIds(cluster.sc).map(_ -> 1).toMap
+    case Seq("reliable") => Map("reliable" -> SparkInternals.isReliable(cluster.sc))
+    case Seq("readKept") => readKept()
     case Seq("shuffles", count) => shuffles(count.toInt)
     case Seq("footprint") => footprint()
     case Seq("settle") => settle()
@@ -59,6 +67,39 @@ final class NodesTestApp(cluster: Cluster) {
       val outcome = if (rows == whole.expected) "right" else "wrong"
       Map("outcome" -> outcome, "failed_tasks" -> seen.failedTasks) ++ seen.facts
     } catch { case e: SparkException => Map("outcome" -> "failed", "message" -> e.getMessage) }
+
+  /** Runs map stages of a transfer until keepers of both nodes have all outputs of one. */
+  private def keep(middle: Path): Map[String, Any] = {
+    Bounded.until("a transfer that is kept", 60.seconds) {
+      kept = whole.rdd(cluster.sc, middle)
+      val id = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, kept))
+      SparkInternals.mapOutputOwners(id).forall(_.startsWith("keeper-"))
+    }
+    Map.empty
+  }
+
+  /**
+   * Waits until new keepers have the memory of all executors, and so what that holds already: a
+   * small shuffle lies in the same segments.
+   */
+  private def awaitKept(): Map[String, Any] = {
+    Bounded.until("a shuffle that is kept", 60.seconds) {
+      val small = SmallShuffle.shuffled(cluster.sc)((_, _) => ())
+      val id = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, small))
+      val owners = SparkInternals.mapOutputOwners(id)
+      SparkInternals.removeShuffle(cluster.sc, id)
+      owners.forall(_.startsWith("keeper-"))
+    }
+    Map.empty
+  }
+
+  /** Reads what was kept, and counts what was computed again for that. */
+  private def readKept(): Map[String, Any] = {
+    val (rows, seen) = cluster.counted("read what was kept")(whole.rows(kept))
+    val outcome = if (rows == whole.expected) "right" else "wrong"
+    val again = Map("map_tasks" -> seen.finishedMapTasks, "failed_tasks" -> seen.failedTasks)
+    Map("outcome" -> outcome, "fetch_failures" -> seen.fetchFailures.size) ++ again ++ seen.facts
+  }
 
   /** So many small ones, each dropped behind its job, as a driver that collects garbage does. */
   private def shuffles(count: Int): Map[String, Any] = {

@@ -144,10 +144,11 @@ class DashboardSuite extends AnyFunSuite with BeforeAndAfterAll {
 
 object DashboardSuite {
   private val Choice = raw"label_values\((\w+), app\)".r
+  private val OfSome = Set(Metric.Owner.GPU, Metric.Owner.KEEPER)
 
-  /** What an executor without a GPU has, by the names of earlier releases as well. */
+  /** What an executor without a GPU or a keeper has, by the names of earlier releases as well. */
   def exposed: Set[String] =
-    Metric.values.filter(_.owner != Metric.Owner.GPU)
+    Metric.values.filterNot(metric => OfSome(metric.owner))
       .flatMap(metric => Seq(metric.key, metric.formerly)).filter(_.nonEmpty).toSet
 
   /** The names that files of docs/grafana give. */

@@ -8,7 +8,7 @@ import scala.util.Using
 import com.fasterxml.jackson.databind.{JsonNode, ObjectMapper}
 import com.fasterxml.jackson.databind.introspect.{Annotated, JacksonAnnotationIntrospector}
 import com.fasterxml.jackson.dataformat.yaml.YAMLFactory
-import io.fabric8.kubernetes.api.model.{Container, Pod, Volume}
+import io.fabric8.kubernetes.api.model.{Container, Pod, PodSpec, Volume}
 import io.zerohop.spark.support.RunBy
 import org.scalatest.funsuite.AnyFunSuite
 
@@ -90,6 +90,25 @@ class PlatformFilesSuite extends AnyFunSuite {
     assert(node.at("/containers/0/command/2").asText.startsWith(s"chmod 1777 $socketDir "))
     assert(
       node.at("/volumes/0/hostPath/path") === templates.head.at("/spec/volumes/0/hostPath/path"))
+  }
+
+  test("the daemon of keepers has the executors' user, folder and jar, and sees their processes") {
+    val daemon = kubernetes("keeper-daemon.yaml")
+    val pod = daemon.at("/spec/template/spec")
+    assertKnown(pod, classOf[PodSpec])
+    assert(pod.at("/hostPID").asBoolean)
+    assert(pod.get("securityContext") === templates.head.at("/spec/securityContext"))
+    val volumes = pod.get("volumes").elements.asScala.toSeq
+    assert(templates.head.at("/spec/volumes").elements.asScala.forall(volumes.contains(_)))
+    val words = pod.at("/containers/0/command").elements.asScala.map(_.asText).toSeq
+    val conf = Examples.conf("kubernetes/zerohop.conf")
+    assert(words.contains(conf("spark.executor.extraClassPath")))
+    assert(words.contains(s"--socket-dir=${conf("spark.zerohop.socket.dir")}/{app}"))
+    // What is beyond memory goes to a volume of the pod, and not into its image.
+    val dir = words.find(_.startsWith("--dir=")).get.stripPrefix("--dir=")
+    val mounts = pod.at("/containers/0/volumeMounts").elements.asScala
+    val mounted = mounts.find(_.get("mountPath").asText == dir).get.get("name")
+    assert(volumes.exists(volume => volume.get("name") == mounted && volume.has("emptyDir")))
   }
 
   test("Helm values and the application have no name that the operator does not know") {

@@ -50,7 +50,11 @@ class StandaloneSuite extends AnyFunSuite {
     val cluster = bash(starting, folder, "start", environment)
     try {
       val doctor = bash(command("examples/standalone/submit.sh"), folder, "doctor", environment)
-      assert(ends(doctor, folder, "doctor").contains("0 failed"))
+      // A busy machine measures slow paths, which is status 1 and no fault.
+      val report = ends(doctor, folder, "doctor", Set(0, 1))
+      assert(report.contains("0 failed"))
+      assert(report.linesIterator.filter(_.startsWith("warn")).forall(_.startsWith("warn rates ")),
+        report)
 
       val shell = bash(command("$SPARK_HOME/bin/spark-shell"), folder, "shell", environment)
       try {
@@ -121,10 +125,14 @@ class StandaloneSuite extends AnyFunSuite {
       .start()
 
   /** What it has printed, once it has ended well. */
-  private def ends(process: Process, folder: Path, name: String): String =
+  private def ends(
+      process: Process,
+      folder: Path,
+      name: String,
+      statuses: Set[Int] = Set(0)): String =
     try {
       assert(process.waitFor(Limit.toSeconds, TimeUnit.SECONDS), s"no end in $Limit: $folder")
-      assert(process.exitValue === 0, s"see $folder/$name.err")
+      assert(statuses(process.exitValue), s"${process.exitValue}: see $folder/$name.err")
       Files.readString(folder.resolve(s"$name.out"))
     } finally Distribution.end(process)
 }

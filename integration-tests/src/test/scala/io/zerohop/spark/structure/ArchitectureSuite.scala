@@ -1,6 +1,9 @@
 package io.zerohop.spark.structure
 
+import java.nio.file.{Files, Paths}
 import java.util.jar.JarFile
+
+import scala.jdk.CollectionConverters._
 
 import com.tngtech.archunit.base.DescribedPredicate
 import com.tngtech.archunit.core.domain.{JavaClass, JavaClasses, JavaMethodCall}
@@ -45,8 +48,8 @@ class ArchitectureSuite extends AnyFunSuite {
     // The clock itself.
     "io.zerohop.device.posix.Clock",
     // They only measure how long something took, for a metric or a page.
+    "io.zerohop.spark.rapids.RapidsReader",
     "io.zerohop.spark.rapids.RapidsWriter",
-    "io.zerohop.spark.rapids.read.BatchIterator",
     "io.zerohop.spark.rows.MapOutputBuffer",
     "io.zerohop.spark.doctor.GpuPair",
     "io.zerohop.spark.doctor.NodePair",
@@ -71,26 +74,26 @@ class ArchitectureSuite extends AnyFunSuite {
   }
 
   test("transports know neither one another nor who chooses between them") {
-    val mapped = "io.zerohop.shuffle.transport.mapped.."
+    val mapped = "io.zerohop.shuffle.transport.samenode.."
     val ucx = "io.zerohop.shuffle.transport.ucx.."
     val remote = "io.zerohop.shuffle.transport.remote.."
     check(mapped, Seq(ucx, remote))
     check(ucx, Seq(mapped))
     check("io.zerohop.shuffle.transport..",
-      Seq("io.zerohop.shuffle.fetch..", "io.zerohop.shuffle.spill.."))
+      Seq("fetch", "route", "spill").map(name => s"io.zerohop.shuffle.$name.."))
   }
 
   test("what ways between nodes share knows neither UCX nor memory that is mapped") {
     check(
       "io.zerohop.shuffle.transport.remote..",
-      Seq("io.zerohop.shuffle.transport.ucx..", "io.zerohop.shuffle.transport.mapped..")
+      Seq("io.zerohop.shuffle.transport.ucx..", "io.zerohop.shuffle.transport.samenode..")
     )
   }
 
   test("readers know no transport, but for what chooses between them") {
     check(
       "io.zerohop.shuffle.fetch",
-      Seq("io.zerohop.shuffle.transport.mapped..", "io.zerohop.shuffle.transport.ucx..")
+      Seq("io.zerohop.shuffle.transport.samenode..", "io.zerohop.shuffle.transport.ucx..")
     )
   }
 
@@ -134,6 +137,25 @@ class ArchitectureSuite extends AnyFunSuite {
       slices().assignedFrom(packages(room, _.getPackageName)).should().beFreeOfCycles().check(
         classes)
     }
+
+  for (module <- Seq("native", "shuffle", "plugin"))
+    test(s"architecture.md has each package of $module") {
+      assert(unlisted(tableOf(module)) === Seq())
+    }
+
+  for (module <- Seq("shuffle", "plugin"))
+    test(s"packages of $module depend on those that architecture.md lists below them") {
+      assert(upwards(tableOf(module)) === Seq())
+    }
+
+  test("a package without a row is said, and one that depends on a row above") {
+    val table = tableOf("shuffle")
+    assert(unlisted(table - "io.zerohop.shuffle.spill").forall(_.contains("shuffle.spill")))
+    assert(unlisted(table - "io.zerohop.shuffle.spill").nonEmpty)
+    val turned = table.map { case (name, row) => name -> -row }
+    assert(
+      upwards(turned).exists(_.contains("io.zerohop.shuffle.fetch -> io.zerohop.shuffle.block")))
+  }
 
   test("the rule fails where packages form a cycle") {
     val halves = packages(Plugin, one => if (one.getSimpleName.hashCode % 2 == 0) "even" else "odd")
@@ -179,7 +201,8 @@ class ArchitectureSuite extends AnyFunSuite {
   private def unwatched(commands: Set[String]): ArchRule =
     noClasses
       .that()
-      .resideOutsideOfPackages(Watching :+ "io.zerohop.spark.rdmaproof..": _*)
+      .resideOutsideOfPackages(
+        Watching ++ Seq("rdmaproof", "keeperdaemon").map(name => s"io.zerohop.spark.$name.."): _*)
       .and(allBut(commands))
       .should()
       .dependOnClassesThat()
@@ -191,6 +214,47 @@ class ArchitectureSuite extends AnyFunSuite {
         !one.getPackageName.startsWith("io.zerohop.shaded.") &&
           !named.exists(name => one.getFullName == name || one.getFullName.startsWith(name + "$"))
     }
+
+  /** The packages that the page lists of a module, each with the number of its row. */
+  private def tableOf(module: String): Map[String, Int] = {
+    val page =
+      Files.readString(Paths.get(sys.props("zerohop.test.repository"), "docs/architecture.md"))
+    val section = page.split("\n### ").find(_.startsWith(s"`$module`")).get
+    val rows = section.linesIterator.filter(_.startsWith("| `")).map(_.split('|')(1)).toSeq
+    val named = rows.map("`([^`/]+)`".r.findAllMatchIn(_).map(_.group(1)).toSeq)
+    val root = named.head.head
+    named.zipWithIndex.flatMap { case (names, row) =>
+      names.map(name => (if (name == root) root else root + name) -> row)
+    }.toMap
+  }
+
+  /** The row of a package, which may be that of one around it, but for the module's own. */
+  private def rowOf(name: String, table: Map[String, Int]): Option[Int] =
+    Iterator.iterate(name)(inner => inner.take(inner.lastIndexOf('.')))
+      .takeWhile(outer => outer == name || outer.length > rootOf(table).length)
+      .flatMap(table.get)
+      .nextOption()
+
+  private def rootOf(table: Map[String, Int]): String = table.keys.minBy(_.length)
+
+  private def inside(table: Map[String, Int]): Seq[JavaClass] =
+    classes.asScala.toSeq.filter(one =>
+      (one.getPackageName + ".").startsWith(rootOf(table) + "."))
+
+  private def unlisted(table: Map[String, Int]): Seq[String] =
+    inside(table).map(_.getPackageName).distinct.filter(rowOf(_, table).isEmpty).sorted
+
+  /** The arrows that point to a row further up. */
+  private def upwards(table: Map[String, Int]): Seq[String] = {
+    val arrows = for {
+      one <- inside(table)
+      dependency <- one.getDirectDependenciesFromSelf.asScala
+      from <- rowOf(one.getPackageName, table)
+      to <- rowOf(dependency.getTargetClass.getPackageName, table)
+      if to < from
+    } yield s"${one.getPackageName} -> ${dependency.getTargetClass.getPackageName}"
+    arrows.distinct.sorted
+  }
 
   /** The classes of a room by packages, or by what stands for them. */
   private def packages(room: String, of: JavaClass => String) = new SliceAssignment {

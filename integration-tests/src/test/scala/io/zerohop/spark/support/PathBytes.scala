@@ -5,8 +5,9 @@ import java.util.concurrent.atomic.{AtomicInteger, LongAdder}
 
 import scala.jdk.CollectionConverters._
 
+import io.zerohop.shuffle.block.BlockPath
 import org.apache.spark.{FetchFailed, Success, TaskFailedReason}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd}
+import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd, SparkListenerTaskStart}
 
 /** What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed. */
 final class PathBytes extends SparkListener {
@@ -17,6 +18,10 @@ final class PathBytes extends SparkListener {
   private val fetches = new ConcurrentLinkedQueue[String]
   private val others = new ConcurrentLinkedQueue[String]
 
+  /** Counted at the start: a job may end before its driver hears how a copy on a lost executor did. */
+  override def onTaskStart(start: SparkListenerTaskStart): Unit =
+    if (start.taskInfo.speculative) speculative.incrementAndGet()
+
   override def onTaskEnd(end: SparkListenerTaskEnd): Unit = {
     if (end.reason != Success) failures.incrementAndGet()
     end.reason match {
@@ -26,7 +31,6 @@ final class PathBytes extends SparkListener {
       case _ =>
     }
     if (end.taskType == "ShuffleMapTask" && end.reason == Success) mapTasks.incrementAndGet()
-    if (end.taskInfo.speculative) speculative.incrementAndGet()
     for {
       info <- end.taskInfo.accumulables
       name <- info.name if name.startsWith("zerohop.")
@@ -48,6 +52,7 @@ final class PathBytes extends SparkListener {
   /** What tasks failed with for other reasons, the first line of each. */
   def otherFailures: Seq[String] = others.asScala.toSeq
 
+  /** Speculative copies of tasks that were started. */
   def speculativeTasks: Int = speculative.get
 
   /** Map tasks that succeeded; more than there are partitions when some ran again. */
@@ -57,5 +62,5 @@ final class PathBytes extends SparkListener {
 object PathBytes {
 
   /** Every way that has a counter. */
-  val Paths: Seq[String] = Seq("local", "peer", "sent", "staged", "ucx")
+  val Paths: Seq[String] = BlockPath.values.toSeq.map(_.label)
 }

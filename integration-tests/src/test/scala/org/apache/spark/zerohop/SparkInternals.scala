@@ -11,7 +11,7 @@ import io.zerohop.shuffle.conf.Config
 import io.zerohop.shuffle.transport.ControlChannel.ControlService
 import io.zerohop.spark.compat.SparkLinks
 import io.zerohop.spark.control.SparkControlChannel
-import io.zerohop.spark.spillfiles.MapOutputFiles
+import io.zerohop.spark.outputfiles.MapOutputFiles
 import org.apache.spark.{
   MapOutputTracker, MapOutputTrackerMaster, SecurityManager, ShuffleDependency
 }
@@ -76,6 +76,9 @@ object SparkInternals {
   /** Makes driver and executors forget a shuffle, and waits until they have. */
   def removeShuffle(sc: SparkContext, shuffleId: Int): Unit =
     sc.cleaner.foreach(_.doCleanupShuffle(shuffleId, blocking = true))
+
+  /** Whether Spark leaves the outputs of lost executors alone. */
+  def isReliable(sc: SparkContext): Boolean = sc.shuffleDriverComponents.supportsReliableStorage()
 
   /** Runs the map stage of a shuffled RDD, without any reader, and returns the shuffle's id. */
   def runMapStage(sc: SparkContext, shuffled: RDD[_]): Int =

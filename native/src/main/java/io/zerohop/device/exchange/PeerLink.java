@@ -34,7 +34,7 @@ public final class PeerLink implements AutoCloseable {
   private final LinkSocket socket;
   private final byte[] greeting;
   private final PeerRequests requests;
-  private final int peerPid;
+  private final ProcessIdentity peer;
   private final ReentrantLock fetchLock = new ReentrantLock();
 
   private final List<Runnable> callbacks = new ArrayList<>();
@@ -44,12 +44,13 @@ public final class PeerLink implements AutoCloseable {
       final String peerName,
       final LinkSocket socket,
       final byte[] greeting,
-      final PeerRequests requests) {
+      final PeerRequests requests,
+      final ProcessIdentity peer) {
     this.peerName = peerName;
     this.socket = socket;
     this.greeting = greeting;
     this.requests = requests;
-    this.peerPid = (int) Sockets.peer(socket.fd());
+    this.peer = peer;
   }
 
   /**
@@ -191,7 +192,8 @@ public final class PeerLink implements AutoCloseable {
       ProcessIdentity.warnOfUnknown();
     }
     final Proofs.Seals seals = proofs.seals(hello, challenge.payload(), greeting);
-    return new PeerLink(peerName, socket, greeting, new PeerRequests(peerName, channel, seals));
+    return new PeerLink(
+        peerName, socket, greeting, new PeerRequests(peerName, channel, seals), seen);
   }
 
   /** What the peer's directory answered to this connection. A fresh array. */
@@ -199,9 +201,14 @@ public final class PeerLink implements AutoCloseable {
     return greeting.clone();
   }
 
-  /** Process id of the peer as this process sees it; 0 if it is in another PID namespace. */
-  public int peerPid() {
-    return peerPid;
+  /** Returns whether this process sees which process the peer is, and would see its end. */
+  public boolean seesProcess() {
+    return peer.start() > 0;
+  }
+
+  /** Returns whether this process saw that of the peer, which has ended. A zombie has. */
+  public boolean isProcessGone() {
+    return seesProcess() && ProcessIdentity.isGone(peer.pid(), peer.start());
   }
 
   /** Whether the connection is open; turns false promptly when the peer ends, however it ends. */

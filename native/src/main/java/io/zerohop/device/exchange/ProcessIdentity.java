@@ -7,6 +7,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -34,7 +35,11 @@ record ProcessIdentity(long namespace, long pid, long start, long pidfd) {
   /** What no process states. */
   private static final long NOBODY = -1;
 
+  private static final int STATE_AFTER_NAME = 1;
   private static final int START_AFTER_NAME = 20;
+
+  /** States of a process that runs no more: a zombie, and one that is being removed. */
+  private static final Set<String> ENDED = Set.of("Z", "X", "x");
 
   /** A check that the process at the other end is the one that it claims to be. */
   enum Match {
@@ -101,17 +106,34 @@ record ProcessIdentity(long namespace, long pid, long start, long pidfd) {
     return value == 0 ? NOBODY : value;
   }
 
-  private static long startOf(final long pid) {
+  /** Returns the start time of a process; 0 if it is unknown or has ended, as a zombie has. */
+  static long startOf(final long pid) {
     try {
-      final byte[] stat = Files.readAllBytes(Path.of("/proc/" + pid + "/stat"));
-      final String text = new String(stat, StandardCharsets.ISO_8859_1);
-      // The name, in brackets, may have blanks and brackets of its own.
-      final String[] words = text.substring(text.lastIndexOf(')') + 1).split(" ");
-      return words.length > START_AFTER_NAME ? Long.parseLong(words[START_AFTER_NAME]) : 0;
+      return readStart(pid);
     } catch (final IOException | NumberFormatException e) {
       LOG.debug("process {} has no start time here", pid, e);
       return 0;
     }
+  }
+
+  /** Whether a process has ended that had a start time. One that cannot be looked at has not. */
+  static boolean isGone(final long pid, final long start) {
+    try {
+      return readStart(pid) != start;
+    } catch (final IOException | NumberFormatException e) {
+      LOG.debug("process {} cannot be looked at", pid, e);
+      return Files.notExists(Path.of("/proc/" + pid));
+    }
+  }
+
+  private static long readStart(final long pid) throws IOException {
+    final byte[] stat = Files.readAllBytes(Path.of("/proc/" + pid + "/stat"));
+    final String text = new String(stat, StandardCharsets.ISO_8859_1);
+    // The name, in brackets, may have blanks and brackets of its own.
+    final String[] words = text.substring(text.lastIndexOf(')') + 1).split(" ");
+    final boolean lives =
+        words.length > START_AFTER_NAME && !ENDED.contains(words[STATE_AFTER_NAME]);
+    return lives ? Long.parseLong(words[START_AFTER_NAME]) : 0;
   }
 
   /**

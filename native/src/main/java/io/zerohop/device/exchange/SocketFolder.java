@@ -346,6 +346,94 @@ public final class SocketFolder implements AutoCloseable {
     return StaleSockets.isServed(socket(name));
   }
 
+  /**
+   * Takes a name for this process alone. Sockets do not suffice for that: of two processes that
+   * both find one that nobody serves, the slower one would remove what the other has just made.
+   *
+   * @return absent if another process has it
+   * @throws ZerohopException (FALLBACK) if the folder is gone, or not private
+   */
+  public @Nullable Claim claim(final String name) {
+    final Path lock = path.resolve(StaleSockets.HIDDEN + checkName(name));
+    for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
+      final PrivateFolder made = PrivateFolder.make(lock);
+      if (made != null && made.claim()) {
+        return new Claim(made);
+      }
+      final boolean isTaken = made != null && made.isThere();
+      if (made != null) {
+        made.close();
+      }
+      if (isTaken) {
+        break;
+      }
+    }
+    return null;
+  }
+
+  /**
+   * Takes a name that {@link #offer} has made, and that nobody has taken.
+   *
+   * @return absent if another process has it, or it is gone
+   * @throws ZerohopException (FALLBACK) if it is not private
+   */
+  public @Nullable Claim claimOffered(final String name) {
+    final PrivateFolder made =
+        PrivateFolder.open(path.resolve(StaleSockets.HIDDEN + checkName(name)));
+    if (made != null && made.claim()) {
+      return new Claim(made);
+    }
+    if (made != null) {
+      made.close();
+    }
+    return null;
+  }
+
+  /**
+   * Makes a name for another process to take. Whoever claims it first removes it at its end.
+   *
+   * @throws ZerohopException (FALLBACK) if it cannot be made
+   */
+  public void offer(final String name) {
+    final PrivateFolder made =
+        PrivateFolder.make(path.resolve(StaleSockets.HIDDEN + checkName(name)));
+    if (made != null) {
+      made.close();
+    }
+  }
+
+  /** Names that are offered or claimed now; empty if they cannot be read. */
+  public List<String> claims() {
+    final List<String> names = new ArrayList<>();
+    try (DirectoryStream<Path> files = Files.newDirectoryStream(path, StaleSockets.HIDDEN + "*")) {
+      for (final Path file : files) {
+        final String name = file.getFileName().toString().substring(StaleSockets.HIDDEN.length());
+        if (isName(name) && Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+          names.add(name);
+        }
+      }
+    } catch (final IOException | DirectoryIteratorException e) {
+      LOG.debug("cannot list the claims in {}", path, e);
+    }
+    return names;
+  }
+
+  /** A name that is this process's until it is closed or the process ends. */
+  public static final class Claim implements AutoCloseable {
+    private final PrivateFolder lock;
+
+    private Claim(final PrivateFolder lock) {
+      this.lock = lock;
+    }
+
+    /** Idempotent. */
+    @Override
+    public void close() {
+      lock.removeIfEmpty();
+      lock.close();
+    }
+  }
+
   /** Names of the sockets that are there now, served or not; empty if they cannot be read. */
   public List<String> sockets() {
     final List<String> names = new ArrayList<>();
@@ -380,7 +468,7 @@ public final class SocketFolder implements AutoCloseable {
    * @throws ZerohopException (FALLBACK) if the name is taken or the socket cannot be made; (RETRY)
    *     if somebody removes the folder or the socket meanwhile
    */
-  int listen(final String name, final int backlog) {
+  public int listen(final String name, final int backlog) {
     final Path socket = socket(name);
     for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
       try {
@@ -427,7 +515,7 @@ public final class SocketFolder implements AutoCloseable {
   }
 
   /** Removes the socket of a server that ends. */
-  void unlink(final String name) {
+  public void unlink(final String name) {
     StaleSockets.delete(socket(name));
   }
 

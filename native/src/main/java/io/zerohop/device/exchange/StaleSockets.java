@@ -26,7 +26,8 @@ final class StaleSockets {
   /**
    * Removes the sockets of a folder on which nobody listens.
    *
-   * @param hidden whether those without a name go too; in a folder in use they do not listen yet
+   * @param hidden whether those without a name go too, and claims; in a folder in use they do not
+   *     listen yet, or hold
    */
   static void sweep(final Path application, final boolean hidden) {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(application)) {
@@ -35,6 +36,8 @@ final class StaleSockets {
         if ((hidden || !unnamed) && isStale(file)) {
           LOG.info("removing stale socket {}", file);
           delete(file);
+        } else if (hidden && unnamed && Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+          delete(file); // A name that a killed process had claimed.
         }
       }
     } catch (final NoSuchFileException e) {

@@ -61,10 +61,10 @@ final class HostCopyStream implements CopyStream {
 
   @Override
   public void submit(final CopyBatch batch) {
-    if (!(batch instanceof HostCopyBatch)) {
+    if (!(batch instanceof HostCopyBatch ours)) {
       throw new IllegalArgumentException("not a batch of the host device: " + batch);
     }
-    enqueue(((HostCopyBatch) batch)::run, true);
+    enqueue(ours::run, true);
   }
 
   @Override
@@ -242,8 +242,8 @@ final class HostCopyStream implements CopyStream {
 
   private ZerohopException report(final RuntimeException cause) {
     final String message = "host: copy stream " + name + " failed: " + cause.getMessage();
-    if (cause instanceof WaitException) {
-      return new WaitException(((WaitException) cause).reason(), message, cause);
+    if (cause instanceof WaitException wait) {
+      return new WaitException(wait.reason(), message, cause);
     }
     return new ZerohopException(ZerohopException.Category.RETRY, message, cause);
   }

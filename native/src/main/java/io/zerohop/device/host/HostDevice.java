@@ -91,11 +91,7 @@ public final class HostDevice implements Device {
   @Override
   public Segment map(final SegmentHandle handle, final String owner, final PeerAccess access) {
     try (handle) {
-      open.checkOpen();
-      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-        throw refused(owner, "a handle of kind " + handle.kind() + " is not host memory", null);
-      }
-      checkTrusted(owner, handle.fd(), handle.bytes());
+      checkTrusted(owner, handle);
       final String name = "mapped-" + nextId.incrementAndGet() + " of " + owner;
       return open.add(HostSegment.map(open::remove, name, handle.fd(), handle.bytes(), access));
     } catch (final PosixException e) {
@@ -106,11 +102,7 @@ public final class HostDevice implements Device {
   @Override
   public Segment borrow(final SegmentHandle handle, final String lender) {
     try (handle) {
-      open.checkOpen();
-      if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-        throw refused(lender, "a handle of kind " + handle.kind() + " is not host memory", null);
-      }
-      checkTrusted(lender, handle.fd(), handle.bytes());
+      checkTrusted(lender, handle);
       final String name = "borrowed-" + nextId.incrementAndGet() + " from " + lender;
       return open.add(HostSegment.borrow(open::remove, name, handle.fd(), handle.bytes()));
     } catch (final PosixException e) {
@@ -118,9 +110,14 @@ public final class HostDevice implements Device {
     }
   }
 
-  private void checkTrusted(final String owner, final int fd, final long bytes) {
-    final FileStatus status = Descriptor.status(fd);
-    if (!status.isRegular() || !Memory.isSealed(fd)) {
+  private void checkTrusted(final String owner, final SegmentHandle handle) {
+    open.checkOpen();
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+      throw refused(owner, "a handle of kind " + handle.kind() + " is not host memory", null);
+    }
+    final FileStatus status = Descriptor.status(handle.fd());
+    final long bytes = handle.bytes();
+    if (!status.isRegular() || !Memory.isSealed(handle.fd())) {
       throw refused(owner, "its descriptor is not sealed shared memory", null);
     }
     if (bytes <= 0 || bytes > MAX_SEGMENT_BYTES || bytes % pageBytes != 0) {
@@ -159,10 +156,10 @@ public final class HostDevice implements Device {
 
   @Override
   public Signal signal(final Segment segment, final long offset) {
-    if (!(segment instanceof HostSegment)) {
+    if (!(segment instanceof HostSegment ours)) {
       throw new IllegalArgumentException("not a segment of the host device: " + segment);
     }
-    return new HostSignal((HostSegment) segment, offset);
+    return new HostSignal(ours, offset);
   }
 
   @Override

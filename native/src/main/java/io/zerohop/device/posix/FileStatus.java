@@ -45,6 +45,11 @@ public record FileStatus(long device, long inode, long userId, long mode, long b
     return (mode & OTHERS_MASK) != 0;
   }
 
+  /** Whether it is a folder of this process's user, and of nobody else. */
+  public boolean isPrivateFolder() {
+    return isFolder() && userId == Descriptor.userId() && !openToOthers();
+  }
+
   public boolean sameFile(final FileStatus other) {
     return device == other.device && inode == other.inode;
   }

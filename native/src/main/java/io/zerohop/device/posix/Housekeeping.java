@@ -38,11 +38,7 @@ public final class Housekeeping implements AutoCloseable {
 
   private boolean closed;
 
-  /**
-   * Starts nothing yet.
-   *
-   * @param clock by which it pauses
-   */
+  /** Starts nothing yet. */
   public Housekeeping(final Clock clock) {
     this.clock = clock;
   }

@@ -28,7 +28,8 @@ final class SegmentServerTest extends SegmentServerFixture {
         PeerLink link = link()) {
       table.add(3, segment);
       assertThat(link.greeting()).isEqualTo(SegmentTable.greetingFor("client"));
-      assertThat(link.peerPid()).isEqualTo((int) ProcessHandle.current().pid());
+      assertThat(link.seesProcess()).isTrue();
+      assertThat(link.isProcessGone()).isFalse();
       for (int i = 0; i < 100; i++) {
         try (Segment mapped = device.map(link.fetch(3, LIMIT), "a peer")) {
           assertThat(mapped.bytes()).isEqualTo(segment.bytes());

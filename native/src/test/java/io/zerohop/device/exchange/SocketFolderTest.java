@@ -397,4 +397,32 @@ final class SocketFolderTest {
   private static PeerLink connect(final Path socket, final String peer) {
     return PeerLink.connect(socket, "client", peer, SegmentTable.SECRET, LIMIT);
   }
+
+  /** Also where a killed process has left a socket of that name, and its claim. */
+  @Test
+  void aNameIsClaimedByOneAtATime() throws Exception {
+    final int claimants = 8;
+    try (SocketFolder folder = SocketFolder.open(base, "app")) {
+      Files.createDirectory(
+          folder.path().resolve(".one"), PosixFilePermissions.asFileAttribute(PRIVATE));
+      for (int round = 0; round < 50; round++) {
+        final List<CompletableFuture<SocketFolder.Claim>> all = new ArrayList<>();
+        for (int i = 0; i < claimants; i++) {
+          all.add(CompletableFuture.supplyAsync(() -> folder.claim("one")));
+        }
+        final List<SocketFolder.Claim> got = new ArrayList<>();
+        for (final CompletableFuture<SocketFolder.Claim> one : all) {
+          if (one.get() != null) {
+            got.add(one.get());
+          }
+        }
+        assertThat(got).hasSize(1);
+        assertThat(folder.claim("one")).isNull();
+        got.get(0).close();
+      }
+      Files.createDirectory(
+          folder.path().resolve(".left"), PosixFilePermissions.asFileAttribute(PRIVATE));
+    }
+    assertThat(base).doesNotExist();
+  }
 }

@@ -3,7 +3,7 @@ package com.nvidia.spark.rapids;
 import com.nvidia.spark.rapids.shims.GpuHashPartitioning;
 import com.nvidia.spark.rapids.shims.GpuRangePartitioning;
 import io.zerohop.spark.rapids.setup.KudoPartitioning;
-import io.zerohop.spark.rapids.write.KudoSplit;
+import io.zerohop.spark.rapids.write.KudoBatch;
 import java.util.Arrays;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
@@ -151,7 +151,7 @@ public final class ZerohopRangePartitioning extends GpuHashPartitioning implemen
       final int used = Math.min(starts.length, numPartitions());
       Arrays.fill(padded, Math.min(used, shufflePartitions), shufflePartitions, rows);
       final Tuple2<ColumnarBatch, Object>[] split =
-          KudoSplit.split(rows, padded, shufflePartitions, columns);
+          KudoBatch.split(rows, padded, shufflePartitions, columns);
       return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
     }
 

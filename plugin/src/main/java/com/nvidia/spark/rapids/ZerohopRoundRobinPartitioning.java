@@ -1,7 +1,7 @@
 package com.nvidia.spark.rapids;
 
 import io.zerohop.spark.rapids.setup.KudoPartitioning;
-import io.zerohop.spark.rapids.write.KudoSplit;
+import io.zerohop.spark.rapids.write.KudoBatch;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Tuple2;
@@ -24,7 +24,7 @@ public final class ZerohopRoundRobinPartitioning extends GpuRoundRobinPartitioni
   public Tuple2<ColumnarBatch, Object>[] sliceInternalGpuOrCpuAndClose(
       final int rows, final int[] starts, final GpuColumnVector[] columns) {
     final Tuple2<ColumnarBatch, Object>[] split =
-        KudoSplit.split(rows, starts, numPartitions(), columns);
+        KudoBatch.split(rows, starts, numPartitions(), columns);
     return split == null ? super.sliceInternalGpuOrCpuAndClose(rows, starts, columns) : split;
   }
 

@@ -26,7 +26,6 @@ import java.util.List;
 public record LinkedMember(String feature, String owner, String member, String descriptor) {
   private static final String OURS = "io.zerohop.";
 
-  /** Parses a line of a table. */
   public static LinkedMember of(final String line) {
     final String[] parts = line.split(" ");
     final boolean isClass = parts.length == 2;

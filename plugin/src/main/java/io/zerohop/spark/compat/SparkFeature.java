@@ -9,32 +9,18 @@ import java.util.List;
 public enum SparkFeature {
   /** Nothing works without it, so Zerohop steps aside. */
   SHUFFLE("shuffles in memory", "Spark's sort shuffle is used", "compat.SparkLinks"),
-
-  /** Blocks of other nodes are sent by their owner over Spark's connections. */
   SENT(
       "sending blocks over Spark's connections (path sent)",
       "blocks of other nodes are staged",
       "compat.SparkLinks$Peers"),
-
-  /** Executors of different nodes agree on gets over a channel on Spark's transport. */
   UCX("the control channel of path ucx", "blocks of other nodes are sent or staged"),
-
-  /** RAPIDS' batches stay in GPU memory. */
   GPU("RAPIDS' shuffles in GPU memory", "they go through host memory"),
-
-  /** Rows of Spark SQL are copied as they lie in memory. */
   SQL_ROWS("copying rows of Spark SQL as they are", "they go through Spark's serializer"),
-
-  /** The driver knows by Spark's events which queries have ended. */
   QUERIES(
       "spilling the shuffles of finished queries first",
       "only their age counts",
       "compat.SparkLinks$Jobs"),
-
-  /** Map outputs outlive their executors. */
   KEEPER("keepers of map outputs", "what an executor has in memory ends with it"),
-
-  /** The tab of the application's UI. */
   TAB("the tab of Spark's UI", "there is no tab");
 
   private final String words;
@@ -47,7 +33,6 @@ public enum SparkFeature {
     this.binders = List.of(binders);
   }
 
-  /** Returns what it is, within a sentence. */
   public String words() {
     return words;
   }

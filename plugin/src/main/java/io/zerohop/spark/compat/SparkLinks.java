@@ -93,19 +93,8 @@ public final class SparkLinks {
 
   /** Loaded separately, because only path {@code sent} needs it. */
   private static final class Peers {
-    /** {@code (BlockManagerMaster, BlockManagerId)}: Scala 2.12 and 2.13 differ in the result. */
-    static final MethodHandle GET = find();
-
-    private static MethodHandle find() {
-      try {
-        return MethodHandles.lookup()
-            .unreflect(BlockManagerMaster.class.getMethod("getPeers", BlockManagerId.class))
-            .asType(
-                MethodType.methodType(Seq.class, BlockManagerMaster.class, BlockManagerId.class));
-      } catch (final ReflectiveOperationException e) {
-        throw unsupported("BlockManagerMaster.getPeers", e);
-      }
-    }
+    static final MethodHandle GET =
+        SeqMethod.find(BlockManagerMaster.class, "getPeers", BlockManagerId.class);
   }
 
   /** The stages of a job, also those that Spark skips. */
@@ -120,36 +109,34 @@ public final class SparkLinks {
 
   /** Loaded separately, because only the order of spilling needs it. */
   private static final class Jobs {
-    /** {@code (SparkListenerJobStart)}: Scala 2.12 and 2.13 differ in the result. */
-    static final MethodHandle STAGES = find();
+    static final MethodHandle STAGES = SeqMethod.find(SparkListenerJobStart.class, "stageInfos");
+  }
 
-    private static MethodHandle find() {
+  /** Apart from the other handles, which a Spark may lack that has these methods. */
+  private static final class SeqMethod {
+    /** A method whose result is another {@code Seq} in Scala 2.12 than in 2.13. */
+    static MethodHandle find(
+        final Class<?> owner, final String name, final Class<?>... parameters) {
       try {
-        return MethodHandles.lookup()
-            .unreflect(SparkListenerJobStart.class.getMethod("stageInfos"))
-            .asType(MethodType.methodType(Seq.class, SparkListenerJobStart.class));
+        final MethodHandle found =
+            MethodHandles.lookup().unreflect(owner.getMethod(name, parameters));
+        return found.asType(found.type().changeReturnType(Seq.class));
       } catch (final ReflectiveOperationException e) {
-        throw unsupported("SparkListenerJobStart.stageInfos", e);
+        throw unsupported(owner.getSimpleName() + "." + name, e);
       }
     }
   }
 
   private static MethodHandle mapStatus() {
+    final MethodType three =
+        MethodType.methodType(MapStatus.class, BlockManagerId.class, long[].class, long.class);
     final MethodHandles.Lookup lookup = MethodHandles.lookup();
-    final Class<?>[] three = {BlockManagerId.class, long[].class, long.class};
-    final Class<?>[] four = {BlockManagerId.class, long[].class, long.class, long.class};
     try {
-      return lookup
-          .findVirtual(MapStatus$.class, "apply", MethodType.methodType(MapStatus.class, four))
-          .bindTo(MapStatus$.MODULE$);
+      return lookup.bind(MapStatus$.MODULE$, "apply", three.appendParameterTypes(long.class));
     } catch (final NoSuchMethodException before41) {
       try {
-        final MethodHandle apply =
-            lookup
-                .findVirtual(
-                    MapStatus$.class, "apply", MethodType.methodType(MapStatus.class, three))
-                .bindTo(MapStatus$.MODULE$);
-        return MethodHandles.dropArguments(apply, 3, long.class);
+        return MethodHandles.dropArguments(
+            lookup.bind(MapStatus$.MODULE$, "apply", three), 3, long.class);
       } catch (final ReflectiveOperationException e) {
         throw unsupported("MapStatus.apply", e);
       }
@@ -220,9 +207,9 @@ public final class SparkLinks {
   }
 
   static RuntimeException rethrow(final Throwable e) {
-    if (e instanceof Error) {
-      throw (Error) e;
+    if (e instanceof Error error) {
+      throw error;
     }
-    return e instanceof RuntimeException ? (RuntimeException) e : new IllegalStateException(e);
+    return e instanceof RuntimeException known ? known : new IllegalStateException(e);
   }
 }

@@ -15,15 +15,9 @@ import scala.xml.Node;
  * another {@code Seq} by version, and a further argument from 4.2 on, so it is found by its name;
  * all behind the first four arguments have defaults.
  */
-public final class SparkPages {
+public record SparkPages(Method header) {
   private static final String HEADER = "headerSparkPage";
   private static final int GIVEN = 4;
-
-  private final Method header;
-
-  private SparkPages(final Method header) {
-    this.header = header;
-  }
 
   /**
    * Finds it in this Spark.
@@ -38,14 +32,7 @@ public final class SparkPages {
         .orElseThrow(() -> unknown(new NoSuchMethodException("UIUtils." + HEADER)));
   }
 
-  /**
-   * A page with Spark's header around it.
-   *
-   * @param request the servlet request that Spark's page was called with
-   * @param title of the page
-   * @param content of the page
-   * @param tab the page's
-   */
+  /** A page with Spark's header around it, for the servlet request that Spark called it with. */
   @SuppressWarnings("unchecked")
   public Seq<Node> inFrame(
       final Object request, final String title, final Seq<Node> content, final SparkUITab tab) {

@@ -65,7 +65,6 @@ public final class SparkProbe {
     return Message.of(cause).what();
   }
 
-  /** Returns whether Spark has all that a feature uses. */
   public boolean has(final SparkFeature feature) {
     return missing(feature) == null;
   }

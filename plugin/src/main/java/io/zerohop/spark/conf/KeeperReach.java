@@ -16,7 +16,6 @@ public final class KeeperReach {
 
   private KeeperReach() {}
 
-  /** Returns whether an application has keepers. */
   public static boolean isSet(final SparkConf conf) {
     return IO_CLASS.equals(conf.get(IO_PLUGIN, ""));
   }

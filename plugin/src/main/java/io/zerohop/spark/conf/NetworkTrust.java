@@ -1,7 +1,7 @@
 package io.zerohop.spark.conf;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Keys;
 import io.zerohop.spark.log.SparkCode;
@@ -34,7 +34,7 @@ public final class NetworkTrust {
    */
   public static @Nullable Message obstacle(final UnaryOperator<String> settings) {
     final Config conf = Config.read(settings);
-    if (!conf.paths().contains(Path.UCX)) {
+    if (!conf.paths().contains(BlockPath.UCX)) {
       return SparkCode.UCX_LEFT_OUT.says("spark.zerohop.paths does not have 'ucx'");
     }
     if (!conf.ucx().trustedNetwork()) {

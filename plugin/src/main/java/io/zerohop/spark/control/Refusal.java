@@ -80,10 +80,8 @@ final class Refusal extends RuntimeException {
 
   /** That the other process is lost does not mean that the one which asks is. */
   private static Category categoryOf(final RuntimeException reason) {
-    if (reason instanceof ZerohopException) {
-      final Category category = ((ZerohopException) reason).category();
-      return category == Category.FATAL ? Category.FALLBACK : category;
-    }
-    return Category.FALLBACK;
+    return reason instanceof ZerohopException known && known.category() != Category.FATAL
+        ? known.category()
+        : Category.FALLBACK;
   }
 }

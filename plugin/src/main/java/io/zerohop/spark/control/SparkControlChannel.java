@@ -14,6 +14,9 @@ import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.log.UnusableException;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -53,12 +56,29 @@ public final class SparkControlChannel implements ControlChannel {
   private final Config conf;
   private final OpenChannels incoming;
   private final OpenChannels outgoing;
-  private final TransportContext answering;
   private final TransportContext asking;
-  private final TransportServer server;
+
+  /** Absent, with the server, if this end only asks. */
+  private final @Nullable TransportContext answering;
+
+  private final @Nullable TransportServer server;
   private final TransportClientFactory clients;
   private final ControlConnector connector;
   private final AtomicBoolean closed = new AtomicBoolean();
+
+  /**
+   * Makes a channel that only asks, and listens nowhere.
+   *
+   * @param secret the application's, at least 16 bytes
+   */
+  public static SparkControlChannel asking(
+      final SparkConf spark,
+      final Config conf,
+      final SecurityManager security,
+      final byte[] secret) {
+    return new SparkControlChannel(
+        spark, conf, security, null, secret, null, ControlLimits.DEFAULT);
+  }
 
   /**
    * Listens from now on.
@@ -85,7 +105,7 @@ public final class SparkControlChannel implements ControlChannel {
       final SecurityManager security,
       final @Nullable String bindHost,
       final byte[] secret,
-      final ControlService service,
+      final @Nullable ControlService service,
       final ControlLimits limits) {
     final ControlSecurity keys = new ControlSecurity(secret);
     final TransportConf transport = ControlSecurity.transport(spark, security);
@@ -94,15 +114,19 @@ public final class SparkControlChannel implements ControlChannel {
     this.incoming = new OpenChannels(limits, conf.connectTimeout(), true);
     this.outgoing = new OpenChannels(limits, conf.connectTimeout(), false);
     this.answering =
-        new TransportContext(transport, new ControlRpcHandler(service, limits, incoming));
-    this.asking = new TransportContext(transport, new AskingRpcHandler(outgoing), false, true);
+        service == null
+            ? null
+            : new TransportContext(transport, new ControlRpcHandler(service, limits, incoming));
+    this.asking =
+        new TransportContext(transport, new ControlRpcHandler(null, limits, outgoing), false, true);
     this.clients =
         asking.createClientFactory(
             List.of(new AuthClientBootstrap(transport, ControlSecurity.USER, keys)));
     this.connector = new ControlConnector(clients);
     boolean listening = false;
     try {
-      this.server = listen(bindHost, conf.port(), transport, keys);
+      this.server =
+          answering == null ? null : listen(answering, bindHost, conf.port(), transport, keys);
       listening = true;
     } finally {
       if (!listening) {
@@ -112,7 +136,8 @@ public final class SparkControlChannel implements ControlChannel {
     }
   }
 
-  private TransportServer listen(
+  private static TransportServer listen(
+      final TransportContext answering,
       final @Nullable String host,
       final int first,
       final TransportConf transport,
@@ -131,16 +156,27 @@ public final class SparkControlChannel implements ControlChannel {
                   .at((host == null ? "this host" : host) + ", port " + port)
                   .because(e)
                   .remedy(
-                      "set spark.zerohop.port to a free port or 0, or raise spark.port.maxRetries"),
+                      "set spark.zerohop.port (a keeper's: spark.zerohop.keeper.port) to a free"
+                          + " port or 0, or raise spark.port.maxRetries"),
               e);
         }
       }
     }
   }
 
+  /** The host that map statuses carry, if it is this one's own address; else null, for all. */
+  public static @Nullable String ownAddress(final String host) {
+    try {
+      final InetAddress address = InetAddress.getByName(host);
+      return NetworkInterface.getByInetAddress(address) == null ? null : host;
+    } catch (final IOException e) {
+      return null; // Behind an address translation, or known by that name elsewhere only.
+    }
+  }
+
   @Override
   public int port() {
-    return server.getPort();
+    return server == null ? 0 : server.getPort();
   }
 
   @Override
@@ -168,7 +204,9 @@ public final class SparkControlChannel implements ControlChannel {
       return;
     }
     connector.close();
-    server.close();
+    if (server != null) {
+      server.close();
+    }
     outgoing.close();
     incoming.close();
     closeTransport();
@@ -177,55 +215,24 @@ public final class SparkControlChannel implements ControlChannel {
   private void closeTransport() {
     clients.close();
     asking.close();
-    answering.close();
-  }
-
-  /**
-   * The asking end of a connection. Spark's connections carry questions both ways, and nobody
-   * proves anything to the end that connected before it may ask there; so this one answers none.
-   * Thread safe.
-   */
-  private static final class AskingRpcHandler extends RpcHandler {
-    private final OpenChannels channels;
-    private final StreamManager noStreams = new OneForOneStreamManager();
-
-    AskingRpcHandler(final OpenChannels channels) {
-      this.channels = channels;
-    }
-
-    @Override
-    public void channelActive(final TransportClient client) {
-      channels.opened(client);
-    }
-
-    @Override
-    public void receive(
-        final TransportClient client,
-        final ByteBuffer question,
-        final RpcResponseCallback callback) {
-      throw new UnsupportedOperationException("This end asks");
-    }
-
-    @Override
-    public void channelInactive(final TransportClient client) {
-      channels.ended(client);
-    }
-
-    @Override
-    public StreamManager getStreamManager() {
-      return noStreams;
+    if (answering != null) {
+      answering.close();
     }
   }
 
   /**
    * Brings questions to the service and its answers back. Stands behind Spark's own handler, which
-   * lets nothing through before the other end has proved itself. Thread safe; calls of one
-   * connection come by one thread.
+   * lets nothing through before the other end has proved itself. Spark's connections carry
+   * questions both ways, and nobody proves anything to the end that connected before it may ask
+   * there; so that end has no service, and answers none. Thread safe; calls of one connection come
+   * by one thread.
    */
   private static final class ControlRpcHandler extends RpcHandler {
     private static final Logger LOG = LoggerFactory.getLogger(ControlRpcHandler.class);
 
-    private final ControlService service;
+    /** Absent at the end that asks. */
+    private final @Nullable ControlService service;
+
     private final ControlLimits limits;
     private final OpenChannels channels;
     private final StreamManager noStreams = new OneForOneStreamManager();
@@ -233,7 +240,9 @@ public final class SparkControlChannel implements ControlChannel {
     private final ConcurrentHashMap<TransportClient, Long> links = new ConcurrentHashMap<>();
 
     ControlRpcHandler(
-        final ControlService service, final ControlLimits limits, final OpenChannels channels) {
+        final @Nullable ControlService service,
+        final ControlLimits limits,
+        final OpenChannels channels) {
       this.service = service;
       this.limits = limits;
       this.channels = channels;
@@ -249,6 +258,9 @@ public final class SparkControlChannel implements ControlChannel {
         final TransportClient client,
         final ByteBuffer question,
         final RpcResponseCallback callback) {
+      if (service == null) {
+        throw new UnsupportedOperationException("This end asks");
+      }
       final long link = links.computeIfAbsent(client, ignored -> lastLink.incrementAndGet());
       final AtomicBoolean answered = new AtomicBoolean();
       try {
@@ -293,7 +305,7 @@ public final class SparkControlChannel implements ControlChannel {
     public void channelInactive(final TransportClient client) {
       try {
         final Long link = links.remove(client);
-        if (link != null) {
+        if (link != null && service != null) {
           service.disconnected(link);
         }
       } finally {
@@ -363,7 +375,24 @@ public final class SparkControlChannel implements ControlChannel {
     }
 
     private void send(final ByteBuffer question, final CompletableFuture<ByteBuffer> future) {
-      final long request = client.sendRpc(question.slice(), new Reply(future));
+      final long request =
+          client.sendRpc(
+              question.slice(),
+              new RpcResponseCallback() {
+                /** The buffer is Spark's, which takes it back. */
+                @Override
+                public void onSuccess(final ByteBuffer answer) {
+                  if (!future.isDone()) {
+                    future.complete(ByteBuffer.allocate(answer.remaining()).put(answer).flip());
+                  }
+                }
+
+                @Override
+                public void onFailure(final Throwable failure) {
+                  final ZerohopException refusal = Refusal.read(failure);
+                  future.completeExceptionally(refusal == null ? closed(failure) : refusal);
+                }
+              });
       final Future<?> timer =
           client
               .getChannel()
@@ -430,31 +459,6 @@ public final class SparkControlChannel implements ControlChannel {
     @Override
     public String toString() {
       return "control link to " + peer;
-    }
-
-    /**
-     * The receiver of the answer to one question; the answer's buffer is Spark's, which takes it
-     * back.
-     */
-    private final class Reply implements RpcResponseCallback {
-      private final CompletableFuture<ByteBuffer> future;
-
-      private Reply(final CompletableFuture<ByteBuffer> future) {
-        this.future = future;
-      }
-
-      @Override
-      public void onSuccess(final ByteBuffer answer) {
-        if (!future.isDone()) {
-          future.complete(ByteBuffer.allocate(answer.remaining()).put(answer).flip());
-        }
-      }
-
-      @Override
-      public void onFailure(final Throwable failure) {
-        final ZerohopException refusal = Refusal.read(failure);
-        future.completeExceptionally(refusal == null ? closed(failure) : refusal);
-      }
     }
   }
 }

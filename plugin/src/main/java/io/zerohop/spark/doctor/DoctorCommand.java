@@ -67,10 +67,10 @@ public final class DoctorCommand implements Callable<Integer> {
     final Examination examination = new Examination();
     Machine.examine(examination, settings, null, options.measures());
     Machine.examinePort(examination, settings);
-    if (hasSpark()) {
+    if (Launcher.isThere("org.apache.spark.SparkConf")) {
       SparkChecks.ofSettings(examination, settings);
     } else {
-      examination.run(Item.SPARK, Machine.SHORT, notes -> notes.add(withoutSpark(settings)));
+      examination.notes().add(withoutSpark(settings));
     }
     final String title = "host " + InetAddress.getLocalHost().getHostName();
     return options.print(new Report(List.of(Report.Section.of(title, examination.notes()))));
@@ -115,15 +115,6 @@ public final class DoctorCommand implements Callable<Integer> {
                 + " root, chmod -R go-w)");
   }
 
-  private static boolean hasSpark() {
-    try {
-      Class.forName("org.apache.spark.SparkConf", false, DoctorCommand.class.getClassLoader());
-      return true;
-    } catch (final ClassNotFoundException e) {
-      return false;
-    }
-  }
-
   /** Options of the doctor's report. */
   static final class DoctorOptions {
     @Option(names = "--json", description = "Print JSON in place of text.")
@@ -132,7 +123,6 @@ public final class DoctorCommand implements Callable<Integer> {
     @Option(names = "--no-measure", description = "Check only; measure no rates.")
     private boolean unmeasured;
 
-    /** The command that has these options. */
     @Spec(Spec.Target.MIXEE)
     private CommandSpec command;
 
@@ -140,7 +130,6 @@ public final class DoctorCommand implements Callable<Integer> {
       return !unmeasured;
     }
 
-    /** Prints a report. */
     int print(final Report report) {
       final PrintWriter out = command.commandLine().getOut();
       out.println(json ? report.json() : report.text().stripTrailing());

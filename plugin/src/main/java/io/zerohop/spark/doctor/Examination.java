@@ -23,11 +23,7 @@ public final class Examination {
 
   private final Notes all = new Notes();
 
-  /**
-   * Runs one.
-   *
-   * @param item what it is about, should it not end or fail
-   */
+  /** Runs one, which is about this item should it fail or not end. */
   Examination run(final Item item, final Duration limit, final Check check) {
     final Notes notes = new Notes();
     final Thread thread =
@@ -48,8 +44,7 @@ public final class Examination {
       thread.interrupt();
       ended(thread, PATIENCE);
     }
-    notes.close();
-    all.addAll(notes);
+    all.addAll(notes); // A check that still writes is not heard any more.
     return this;
   }
 
@@ -72,7 +67,6 @@ public final class Examination {
     }
   }
 
-  /** Returns the findings so far. */
   public Notes notes() {
     return all;
   }
@@ -80,48 +74,26 @@ public final class Examination {
   /** Checks one or a few items. Ends by itself within a limited time, and leaves nothing behind. */
   @FunctionalInterface
   interface Check {
-
-    /**
-     * Looks.
-     *
-     * @param notes gets what was found
-     * @throws Exception whatever keeps it from looking, which is reported
-     */
+    /** Adds what it finds. What keeps it from looking is reported, too. */
     void run(Notes notes) throws Exception;
   }
 
-  /**
-   * The findings of checks. Thread safe: a check that did not end in time may still be writing, and
-   * is not heard any more.
-   */
+  /** The findings of checks. Thread safe, since a check that does not end in time still writes. */
   public static final class Notes {
     private final List<Finding> findings = new ArrayList<>();
     private final List<Rate> rates = new ArrayList<>();
-    private boolean closed;
 
-    /** Adds a finding, unless these are closed. */
     synchronized void add(final Finding finding) {
-      if (!closed) {
-        findings.add(finding);
-      }
+      findings.add(finding);
     }
 
-    /** Adds a rate, unless these are closed. */
     synchronized void add(final Rate rate) {
-      if (!closed) {
-        rates.add(rate);
-      }
+      rates.add(rate);
     }
 
-    /** Adds all of another's. */
-    synchronized void addAll(final Notes other) {
+    private synchronized void addAll(final Notes other) {
       findings.addAll(other.findings());
       rates.addAll(other.rates());
-    }
-
-    /** Nothing is added any more. */
-    synchronized void close() {
-      closed = true;
     }
 
     /** A copy, in the order in which they came. */
@@ -129,7 +101,7 @@ public final class Examination {
       return new ArrayList<>(findings);
     }
 
-    /** A copy, in the order in which they came. */
+    /** A copy, as of {@link #findings}. */
     public synchronized List<Rate> rates() {
       return new ArrayList<>(rates);
     }

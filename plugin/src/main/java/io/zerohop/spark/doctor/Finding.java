@@ -8,7 +8,6 @@ import java.util.Locale;
 /**
  * One line of the doctor's report. Immutable.
  *
- * @param item what was looked at
  * @param message what was found, and what to do about it; without a remedy if there is nothing to
  *     do
  */
@@ -47,16 +46,11 @@ public record Finding(Item item, Verdict verdict, Message message) implements Se
     return new Finding(item, Verdict.FAIL, message);
   }
 
-  /**
-   * A failure.
-   *
-   * @param otherwise the remedy, should the failure name none
-   */
+  /** With this remedy, should the failure name none. */
   static Finding fail(final Item item, final Throwable failure, final String otherwise) {
     return fail(item, Message.of(failure).orRemedy(otherwise));
   }
 
-  /** Returns the form for reports to the driver. */
   Advice advice() {
     return Advice.of(item.key(), verdict.key(), message);
   }
@@ -77,7 +71,6 @@ public record Finding(Item item, Verdict verdict, Message message) implements Se
       return wanted ? this : SKIP;
     }
 
-    /** Its name in reports. */
     public String key() {
       return name().toLowerCase(Locale.ROOT);
     }

@@ -36,9 +36,7 @@ public final class ForeignCode {
     this(self());
   }
 
-  /**
-   * @param user the user of this process
-   */
+  /** Code that a process of this user may load. */
   public ForeignCode(final int user) {
     this.user = user;
   }

@@ -18,16 +18,11 @@ import java.util.regex.Pattern;
  * The C library of this process, and the version that the jar's native libraries require. What is
  * wanted is read from their symbols, so it holds for every build.
  */
-final class Glibc implements Check {
+record Glibc(SystemFiles files) implements Check {
   private static final Pattern SYMBOL = Pattern.compile("GLIBC_2\\.(\\d+)");
   private static final Pattern RELEASE = Pattern.compile("release version 2\\.(\\d+)");
   private static final Pattern MAPPED =
       Pattern.compile("(\\S*/(?:libc\\.so\\.6|libc-2\\.\\d+\\.so))(?: \\(deleted\\))?$");
-  private final SystemFiles files;
-
-  Glibc(final SystemFiles files) {
-    this.files = files;
-  }
 
   @Override
   public void run(final Notes notes) throws IOException {

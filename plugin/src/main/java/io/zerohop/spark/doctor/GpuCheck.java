@@ -16,8 +16,11 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Checks the driver, the kernels, the links between GPUs, and whether they map each other's memory.
+ *
+ * @param wanted whether RAPIDS is configured
+ * @param onTheBus NVIDIA GPUs that the machine has, seen or not
  */
-final class GpuCheck implements Check {
+record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
   private static final int TRIAL_BYTES = 2 << 20;
   private static final String SEE_DRIVER =
       "install NVIDIA's driver, or give the container the GPUs (--gpus all, the device plugin of"
@@ -26,20 +29,6 @@ final class GpuCheck implements Check {
       "build the jar with a CUDA toolkit that knows this GPU, with its compute capability in"
           + " ZEROHOP_CUDA_ARCHS (native/src/main/cuda/build.sh); until then RAPIDS' shuffles go"
           + " through host memory";
-
-  private final Gpus gpus;
-  private final boolean wanted;
-  private final long onTheBus;
-
-  /**
-   * @param wanted whether RAPIDS is configured
-   * @param onTheBus NVIDIA GPUs that the machine has, seen or not
-   */
-  GpuCheck(final Gpus gpus, final boolean wanted, final long onTheBus) {
-    this.gpus = gpus;
-    this.wanted = wanted;
-    this.onTheBus = onTheBus;
-  }
 
   @Override
   public void run(final Notes notes) {
@@ -190,7 +179,7 @@ final class GpuCheck implements Check {
 
     int count();
 
-    /** Returns the topology of all GPUs of the machine. */
+    /** Of all GPUs of the machine. */
     Topology topology();
 
     /**
@@ -205,8 +194,6 @@ final class GpuCheck implements Check {
      *
      * @param device owned by whoever opened it
      * @param uuid as the topology has it
-     * @param pciAddress where it is on the bus
-     * @param description for people
      * @param dmaBuf whether adapters may reach its memory by dma-buf
      */
     record Gpu(Device device, String uuid, String pciAddress, String description, boolean dmaBuf)
@@ -217,7 +204,6 @@ final class GpuCheck implements Check {
       }
     }
 
-    /** Implementation with CUDA's driver and NVML. */
     final class Cuda implements Gpus {
       @Override
       public @Nullable Message absence() {

@@ -40,6 +40,11 @@ public enum Item {
       "two nodes in this process share memory by that folder; one reads the other's blocks in"
           + " place",
       "fail: blocks would be staged"),
+  KEEPER(
+      "with `spark.zerohop.keeper`: the [daemon](keeper.md#a-daemon-for-each-node) that starts"
+          + " keepers, or that the first executor does",
+      "warn: a daemon that does not answer, is of another version or has no room left, or a"
+          + " setting without which there is no keeper"),
   DRIVER(
       "the CUDA driver is loaded and counts the GPUs that this process sees",
       "fail: RAPIDS is configured, but there is no driver. warn: the machine has NVIDIA GPUs that"
@@ -116,7 +121,6 @@ public enum Item {
     this.verdicts = verdicts;
   }
 
-  /** Its name in reports. */
   public String key() {
     return name().toLowerCase(Locale.ROOT).replace('_', '-');
   }

@@ -72,7 +72,8 @@ public final class Launcher {
     }
   }
 
-  private static boolean isThere(final String name) {
+  /** Returns whether a class is on the class path, which is not initialised. */
+  static boolean isThere(final String name) {
     try {
       Class.forName(name, false, Launcher.class.getClassLoader());
       return true;

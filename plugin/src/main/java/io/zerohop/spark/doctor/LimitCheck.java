@@ -11,8 +11,13 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.OptionalLong;
 
-/** Checks the limits of the kernel and the container on this process. */
-final class LimitCheck implements Check {
+/**
+ * Checks the limits of the kernel and the container on this process.
+ *
+ * @param adapters whether there is an RDMA adapter
+ * @param ucx whether executors would use UCX
+ */
+record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) implements Check {
   private static final long KIB = 1L << 10;
   private static final long MIB = 1L << 20;
   private static final long MIN_LOCKED = 1024 * MIB;
@@ -24,11 +29,6 @@ final class LimitCheck implements Check {
   private static final long SMALL_SHM = 64 * MIB;
   private static final int CAP_IPC_LOCK = 14;
 
-  private final SystemFiles files;
-  private final Room room;
-  private final boolean adapters;
-  private final boolean ucx;
-
   /** Memory that is still available, in bytes. */
   interface Room {
     long memory();
@@ -37,24 +37,9 @@ final class LimitCheck implements Check {
     long in(Path folder) throws IOException;
   }
 
-  /**
-   * Creates the check of this machine.
-   *
-   * @param ucx whether executors would use UCX
-   */
+  /** The check of this machine. */
   LimitCheck(final boolean ucx) {
     this(SystemFiles.SYSTEM, new SystemRoom(), RdmaDevices.any(), ucx);
-  }
-
-  /**
-   * @param adapters whether there is an RDMA adapter
-   * @param ucx whether executors would use UCX
-   */
-  LimitCheck(final SystemFiles files, final Room room, final boolean adapters, final boolean ucx) {
-    this.files = files;
-    this.room = room;
-    this.adapters = adapters;
-    this.ucx = ucx;
   }
 
   @Override

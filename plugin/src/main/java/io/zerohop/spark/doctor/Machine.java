@@ -22,6 +22,7 @@ import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.GpuCheck.Gpus;
+import io.zerohop.spark.doctor.Settings.Wanted;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
@@ -44,8 +45,6 @@ public final class Machine {
   private static final Duration MEASURING = Duration.ofMinutes(2);
 
   private final Wanted wanted;
-
-  /** Absent where others know this process by the host's own address. */
   private final @Nullable String host;
 
   private final Gpus gpus = new Gpus.Cuda();
@@ -58,9 +57,7 @@ public final class Machine {
   /**
    * Examines it.
    *
-   * @param settings what the machine is asked for
    * @param host by which others know this process; without one, this host's own address
-   * @param measures whether to measure rates, too
    */
   public static void examine(
       final Examination examination,
@@ -75,12 +72,13 @@ public final class Machine {
     try {
       return Wanted.of(settings);
     } catch (final IllegalArgumentException e) {
-      final Finding invalid =
-          Finding.fail(
-              Item.MANAGER,
-              String.valueOf(e.getMessage()),
-              "see docs/configuration.md for the values");
-      examination.run(Item.MANAGER, SHORT, notes -> notes.add(invalid));
+      examination
+          .notes()
+          .add(
+              Finding.fail(
+                  Item.MANAGER,
+                  String.valueOf(e.getMessage()),
+                  "see docs/configuration.md for the values"));
       return Wanted.of(Settings.of(Map.of()));
     }
   }
@@ -91,7 +89,11 @@ public final class Machine {
         .run(Item.GLIBC, SHORT, new Glibc(SystemFiles.SYSTEM))
         .run(Item.LIBRARY, SHORT, new PlatformCheck())
         .run(Item.MEMORY, SHORT, new LimitCheck(wanted.ucx()))
-        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.conf().socketDir()))
+        .run(Item.SOCKETS, LONG, new SocketCheck(wanted.conf().socketDir()));
+    if (wanted.conf().keeper().enabled()) {
+      examination.run(Item.KEEPER, SHORT, new KeeperCheck(wanted.conf()));
+    }
+    examination
         .run(
             Item.DRIVER,
             LONG,
@@ -123,20 +125,15 @@ public final class Machine {
           Message.of("not tried, since UCX opens a port that anybody may use").because(noPort));
     }
     final String key = "spark.zerohop.ucx.jucx";
+    final Path jucx = wanted.conf().ucx().jucx();
     if (wanted.jucxOfFile()) {
       return Finding.of(
           Item.JUCX,
           Verdict.SKIP,
-          "not tried: code that a file names is not loaded, here "
-              + wanted.conf().ucx().jucx()
-              + " by "
-              + key,
-          "say it on the command line: --conf " + key + "=" + wanted.conf().ucx().jucx());
+          "not tried: code that a file names is not loaded, here " + jucx + " by " + key,
+          "say it on the command line: --conf " + key + "=" + jucx);
     }
-    final String refusal =
-        wanted.conf().ucx().jucx() == null
-            ? null
-            : new ForeignCode().refusal(wanted.conf().ucx().jucx());
+    final String refusal = jucx == null ? null : new ForeignCode().refusal(jucx);
     if (refusal != null) {
       return Finding.fail(
           Item.JUCX,
@@ -196,7 +193,7 @@ public final class Machine {
   private void ucx(final Notes notes, final @Nullable Finding noUcx) {
     new UcxCheck(
             UcxLoader::look,
-            UcxCheck::loadedVersion,
+            NativeLibrary::libucpVersion,
             new UcxCheck.Trial(starter(), noUcx, wanted.ucx()),
             gpus.absence() == null)
         .run(notes);
@@ -280,19 +277,12 @@ public final class Machine {
   /**
    * The folder by which executors of a node find each other, and two nodes that do so. What is made
    * in it goes with the nodes, and the folder, too, unless somebody else uses it.
+   *
+   * @param base without one, the default
    */
-  static final class SocketCheck implements Check {
+  record SocketCheck(@Nullable Path base) implements Check {
     /** Enough to be more than one region. */
     private static final int BYTES = 4 << 20;
-
-    private final @Nullable Path base;
-
-    /**
-     * @param wanted without one, the default
-     */
-    SocketCheck(final @Nullable Path wanted) {
-      base = wanted;
-    }
 
     @Override
     public void run(final Notes notes) {
@@ -333,19 +323,6 @@ public final class Machine {
     private static final int BYTES = 1 << 20;
     private static final int WORD = 0x5a4f;
 
-    private final int java;
-    private final String architecture;
-
-    /** Of this JVM. */
-    PlatformCheck() {
-      this(Runtime.version().feature(), System.getProperty("os.arch", "?"));
-    }
-
-    PlatformCheck(final int java, final String architecture) {
-      this.java = java;
-      this.architecture = architecture;
-    }
-
     @Override
     public void run(final Notes notes) {
       notes.add(java());
@@ -354,7 +331,9 @@ public final class Machine {
       notes.add(sharedMemory());
     }
 
-    private Finding java() {
+    private static Finding java() {
+      final int java = Runtime.version().feature();
+      final String architecture = System.getProperty("os.arch", "?");
       final String found =
           "Java " + java + " (" + System.getProperty("java.vm.name", "?") + "), " + architecture;
       if (java < MIN_JAVA) {
@@ -391,34 +370,18 @@ public final class Machine {
     }
   }
 
-  /** RDMA ports, and whether they reach GPU memory. */
-  static final class AdapterCheck implements Check {
-    private final boolean wanted;
-    private final boolean present;
-    private final AdapterChoice choice;
-    private final List<Boolean> dmaBuf;
-    private final boolean peermem;
-
-    /**
-     * @param wanted whether executors would use UCX
-     * @param present whether the machine has an adapter
-     * @param choice the ports that an executor would use
-     * @param dmaBuf of each GPU, whether the driver hands its memory out by dma-buf
-     * @param peermem whether NVIDIA's module is loaded
-     */
-    AdapterCheck(
-        final boolean wanted,
-        final boolean present,
-        final AdapterChoice choice,
-        final List<Boolean> dmaBuf,
-        final boolean peermem) {
-      this.wanted = wanted;
-      this.present = present;
-      this.choice = choice;
-      this.dmaBuf = List.copyOf(dmaBuf);
-      this.peermem = peermem;
-    }
-
+  /**
+   * RDMA ports, and whether they reach GPU memory.
+   *
+   * @param wanted whether executors would use UCX
+   * @param present whether the machine has an adapter
+   * @param choice the ports that an executor would use
+   * @param dmaBuf of each GPU, whether the driver hands its memory out by dma-buf
+   * @param peermem whether NVIDIA's module is loaded
+   */
+  record AdapterCheck(
+      boolean wanted, boolean present, AdapterChoice choice, List<Boolean> dmaBuf, boolean peermem)
+      implements Check {
     @Override
     public void run(final Notes notes) {
       if (!present) {

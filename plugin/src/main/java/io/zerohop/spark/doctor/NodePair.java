@@ -5,17 +5,18 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -90,7 +91,7 @@ final class NodePair implements AutoCloseable {
         .set("pool.size", bytes + POOL_SLACK)
         .set("segment.size", SEGMENT_BYTES)
         .set("segment.idle", Duration.ZERO)
-        .set("paths", EnumSet.of(Path.LOCAL, Path.PEER, Path.STAGED))
+        .set("paths", EnumSet.of(BlockPath.LOCAL, BlockPath.PEER, BlockPath.STAGED))
         .set("request.timeout", LIMIT)
         .set("device.timeout", LIMIT)
         .set("spill.start", 1);
@@ -99,7 +100,7 @@ final class NodePair implements AutoCloseable {
   private void write() {
     final UnsafeBuffer block = new UnsafeBuffer(ByteBuffer.allocateDirect(BLOCK_BYTES));
     block.setMemory(0, BLOCK_BYTES, (byte) 0x5a);
-    try (MapOutputWriter writer = owner.newMapOutput(SHUFFLE, 0, partitions)) {
+    try (MapOutput writer = owner.newMapOutput(SHUFFLE, 0, partitions)) {
       writer.append(
           new PackSource() {
             @Override
@@ -113,6 +114,8 @@ final class NodePair implements AutoCloseable {
             }
           });
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -122,7 +125,7 @@ final class NodePair implements AutoCloseable {
    * @return GB/s
    */
   double readLocally() {
-    return read(owner, Path.LOCAL);
+    return read(owner, BlockPath.LOCAL);
   }
 
   /**
@@ -132,10 +135,10 @@ final class NodePair implements AutoCloseable {
    * @throws ZerohopException (FALLBACK) if it cannot
    */
   double readAsPeer() {
-    return read(reader, Path.PEER);
+    return read(reader, BlockPath.PEER);
   }
 
-  private double read(final ShuffleNode node, final Path path) {
+  private double read(final ShuffleNode node, final BlockPath path) {
     final List<Block> blocks =
         java.util.stream.IntStream.range(0, partitions)
             .mapToObj(partition -> new Block(SHUFFLE, 0, 0, partition, BLOCK_BYTES))
@@ -144,7 +147,7 @@ final class NodePair implements AutoCloseable {
     final byte[] buffer = new byte[BUFFER_BYTES];
     final long begin = System.nanoTime();
     long bytes = 0;
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source),
             (from, asked, sink) -> {
@@ -202,8 +205,7 @@ final class NodePair implements AutoCloseable {
     }
   }
 
-  /** Nobody counts. */
-  private static final class Quiet implements FetchListener {
+  private static final class Quiet implements Fetches.Listener {
     @Override
     public void fetched(
         final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}

@@ -17,6 +17,7 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.GpuCheck.Gpus;
+import io.zerohop.spark.doctor.Settings.Wanted;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serializable;
@@ -32,7 +33,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import java.util.stream.IntStream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -91,7 +91,6 @@ final class RateCheck {
     return gpus(gpus, bytes());
   }
 
-  /** Returns that check with a number of bytes. */
   static Check gpus(final Gpus gpus, final int bytes) {
     return notes -> {
       if (gpus.absence() != null) {
@@ -148,7 +147,6 @@ final class RateCheck {
     return topology.gpus().stream().map(Topology.Gpu::uuid).toList().indexOf(gpu.uuid());
   }
 
-  /** Returns the check of UCX from this process to itself. */
   static Check ucx(final UcxStarter starter) {
     return notes -> {
       try {
@@ -203,37 +201,20 @@ final class RateCheck {
 
     /** In GB/s. */
     static double measure() throws IOException {
-      // Its end is waited for when the socket is closed.
-      try (Writing writing = new Writing();
-          Socket self = new Socket()) {
+      final Socket self = new Socket();
+      final Thread writer = Threads.daemon(() -> write(self), "doctor-tcp");
+      try (self) {
         self.setSoTimeout(LIMIT_MILLIS);
         self.bind(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0));
         self.connect(self.getLocalSocketAddress(), LIMIT_MILLIS);
-        writing.start(self);
-        return read(self.getInputStream());
-      }
-    }
-
-    /** A thread that writes all bytes, or ends when the socket does. */
-    private static final class Writing implements AutoCloseable {
-      /** Absent before the start. */
-      private @Nullable Thread thread;
-
-      void start(final Socket socket) {
-        final Thread writer = Threads.daemon(() -> write(socket), "doctor-tcp");
-        thread = writer;
         writer.start();
-      }
-
-      @Override
-      public void close() {
-        final Thread writer = thread;
-        if (writer != null) {
-          Deadline.in(Duration.ofMillis(LIMIT_MILLIS)).await(() -> !writer.isAlive(), writer::join);
-        }
+        return read(self.getInputStream());
+      } finally {
+        Deadline.in(Duration.ofMillis(LIMIT_MILLIS)).await(() -> !writer.isAlive(), writer::join);
       }
     }
 
+    /** Writes all bytes, or ends when the socket does. */
     private static void write(final Socket socket) {
       final byte[] chunk = new byte[CHUNK_BYTES];
       try {
@@ -294,34 +275,26 @@ final class RateCheck {
 
     private static void getAll(
         final UcxEndpoint self, final UcxMemory memory, final long from, final long to) {
-      await(
-          IntStream.range(0, REQUESTS)
-              .mapToLong(request -> (long) request * REQUEST_BYTES)
-              .mapToObj(offset -> get(self, memory, from + offset, to + offset))
-              .toArray(CompletableFuture[]::new));
-    }
-
-    private static CompletableFuture<Void> get(
-        final UcxEndpoint self, final UcxMemory memory, final long from, final long to) {
-      final CompletableFuture<Void> end = new CompletableFuture<>();
-      self.get(
-          memory.key(),
-          from,
-          to,
-          REQUEST_BYTES,
-          null,
-          failure -> {
-            if (failure == null) {
-              end.complete(null);
-            } else {
-              end.completeExceptionally(
-                  new UcxException(Message.of("a request failed").because(failure), null));
-            }
-          });
-      return end;
-    }
-
-    private static void await(final CompletableFuture<?>[] ends) {
+      final CompletableFuture<?>[] ends = new CompletableFuture<?>[REQUESTS];
+      for (int i = 0; i < REQUESTS; i++) {
+        final long offset = (long) i * REQUEST_BYTES;
+        final CompletableFuture<@Nullable Void> end = new CompletableFuture<>();
+        ends[i] = end;
+        self.get(
+            memory.key(),
+            from + offset,
+            to + offset,
+            REQUEST_BYTES,
+            null,
+            failure -> {
+              if (failure == null) {
+                end.complete(null);
+              } else {
+                end.completeExceptionally(
+                    new UcxException(Message.of("a request failed").because(failure), null));
+              }
+            });
+      }
       try {
         CompletableFuture.allOf(ends).get(SECONDS, TimeUnit.SECONDS);
       } catch (final ExecutionException | TimeoutException e) {
@@ -337,11 +310,10 @@ final class RateCheck {
   /**
    * The rate of one path, measured once. Immutable.
    *
-   * @param path what they move by
-   * @param from where they lie
+   * @param from where the bytes lie
    * @param to who reads them
    * @param gigabytes in 1e9 bytes a second
-   * @param expected the same for a machine of that kind with nothing else to do; 0 if nothing is
+   * @param expected of a machine of that kind with nothing else to do; 0 if nothing is
    */
   public record Rate(String path, String from, String to, double gigabytes, double expected)
       implements Serializable {

@@ -1,5 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import static java.math.RoundingMode.HALF_UP;
+
 import io.zerohop.device.Message;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.doctor.Examination.Notes;
@@ -7,37 +9,25 @@ import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.RateCheck.Rate;
 import java.math.BigDecimal;
 import java.math.MathContext;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
+import java.util.stream.Collectors;
 import picocli.CommandLine.IVersionProvider;
 
-/** The doctor's report on one process or several. Immutable. */
-public final class Report {
+/** The doctor's report on one process or several. */
+public record Report(List<Section> sections) {
   private static final String INDENT = " ".repeat(18);
 
-  private final List<Section> sections;
-
-  /**
-   * One process.
-   *
-   * @param title names it
-   */
+  /** One process, which the title names. */
   public record Section(String title, List<Finding> findings, List<Rate> rates) {
-    /** Returns the section of a process. */
     public static Section of(final String title, final Notes notes) {
       return new Section(title, notes.findings(), notes.rates());
     }
   }
 
-  /** Copies the list. */
-  public Report(final List<Section> sections) {
-    this.sections = List.copyOf(sections);
-  }
-
-  /** The worst verdict of all. */
   public Verdict verdict() {
     return sections.stream()
         .flatMap(section -> section.findings().stream())
@@ -104,37 +94,40 @@ public final class Report {
 
   /** For programs; docs/doctor.md says what it has. */
   public String json() {
-    final Json json = new Json();
-    json.object();
-    json.name("version").value(version());
-    json.name("verdict").value(verdict().key());
-    json.name("processes").array();
-    for (final Section section : sections) {
-      json.object().name("process").value(section.title());
-      json.name("findings").array();
-      for (final Finding finding : section.findings()) {
-        json.object();
-        json.name("check").value(finding.item().key());
-        json.name("verdict").value(finding.verdict().key());
-        final Message message = finding.message();
-        json.name("code").value(message.code());
-        json.name("what").value(message.reasoned());
-        json.name("where").value(message.where());
-        json.name("remedy").value(message.remedy());
-        json.name("mend").value(message.remedy()).end(); // As programs of 0.2.0 read it.
-      }
-      json.end().name("rates").array();
-      for (final Rate rate : section.rates()) {
-        json.object();
-        json.name("path").value(rate.path());
-        json.name("from").value(rate.from());
-        json.name("to").value(rate.to());
-        json.name("gigabytesPerSecond").value(rate.gigabytes());
-        json.name("expected").value(rate.expected()).end();
-      }
-      json.end().end();
-    }
-    return json.end().end().toString();
+    return Json.text(
+        Json.object(
+            "version", version(),
+            "verdict", verdict().key(),
+            "processes", sections.stream().map(Report::process).toList()));
+  }
+
+  private static Map<String, Object> process(final Section section) {
+    return Json.object(
+        "process", section.title(),
+        "findings", section.findings().stream().map(Report::finding).toList(),
+        "rates", section.rates().stream().map(Report::rate).toList());
+  }
+
+  private static Map<String, Object> finding(final Finding finding) {
+    final Message message = finding.message();
+    return Json.object(
+        "check", finding.item().key(),
+        "verdict", finding.verdict().key(),
+        "code", message.code(),
+        "what", message.reasoned(),
+        "where", message.where(),
+        "remedy", message.remedy(),
+        "mend", message.remedy()); // As programs of 0.2.0 read it.
+  }
+
+  /** With one decimal, since what is measured is not known better. */
+  private static Map<String, Object> rate(final Rate rate) {
+    return Json.object(
+        "path", rate.path(),
+        "from", rate.from(),
+        "to", rate.to(),
+        "gigabytesPerSecond", BigDecimal.valueOf(rate.gigabytes()).setScale(1, HALF_UP),
+        "expected", BigDecimal.valueOf(rate.expected()).setScale(1, HALF_UP));
   }
 
   /** The release of this jar; {@code unknown} for classes that are in none. */
@@ -152,109 +145,55 @@ public final class Report {
   }
 
   /**
-   * Writes JSON text. The jar has to run without Spark, and so without a library for it. Not thread
-   * safe.
+   * JSON of maps, lists, numbers and texts. The jar has to run without Spark, and so without a
+   * library for it.
    */
   public static final class Json {
-    private static final int FIRST_PRINTABLE = 0x20;
     private static final int DIGITS = 4;
 
-    private final StringBuilder text = new StringBuilder();
+    private Json() {}
 
-    /** What ends each open object or array, the innermost first. */
-    private final Deque<Character> ends = new ArrayDeque<>();
-
-    /** Begins an object. */
-    public Json object() {
-      return open('{', '}');
-    }
-
-    /** Begins an array. */
-    public Json array() {
-      return open('[', ']');
-    }
-
-    private Json open(final char begin, final char end) {
-      separate();
-      text.append(begin);
-      ends.push(end);
-      return this;
-    }
-
-    /** Ends the innermost object or array. */
-    public Json end() {
-      text.append(ends.pop());
-      return this;
-    }
-
-    /** The name of the value that follows. */
-    public Json name(final String name) {
-      separate();
-      quote(name);
-      text.append(':');
-      return this;
-    }
-
-    /** A text. */
-    public Json value(final String value) {
-      separate();
-      quote(value);
-      return this;
-    }
-
-    /** With one decimal, since what is measured is not known better. */
-    public Json value(final double value) {
-      separate();
-      text.append(String.format(Locale.ROOT, "%.1f", value));
-      return this;
-    }
-
-    /** A whole number. */
-    public Json value(final long value) {
-      separate();
-      text.append(value);
-      return this;
-    }
-
-    /** With as many digits as a measurement has. */
-    public Json significant(final double value) {
-      separate();
-      text.append(number(value));
-      return this;
-    }
-
-    /** Four digits that count, and no exponent. */
-    public static String number(final double value) {
-      return BigDecimal.valueOf(value)
-          .round(new MathContext(DIGITS))
-          .stripTrailingZeros()
-          .toPlainString();
-    }
-
-    private void separate() {
-      final char last = text.length() == 0 ? '[' : text.charAt(text.length() - 1);
-      if (last != '{' && last != '[' && last != ':') {
-        text.append(',');
+    /** An object of names, each with its value behind it, in this order. */
+    public static Map<String, Object> object(final Object... namesAndValues) {
+      final Map<String, Object> object = new LinkedHashMap<>();
+      for (int i = 0; i < namesAndValues.length; i += 2) {
+        object.put((String) namesAndValues[i], namesAndValues[i + 1]);
       }
+      return object;
     }
 
-    private void quote(final String value) {
-      text.append('"');
-      for (final char c : value.toCharArray()) {
+    /** Four digits that count: as many as a measurement has. */
+    public static BigDecimal significant(final double value) {
+      return BigDecimal.valueOf(value).round(new MathContext(DIGITS)).stripTrailingZeros();
+    }
+
+    public static String text(final Object value) {
+      if (value instanceof Map<?, ?> object) {
+        return object.entrySet().stream()
+            .map(entry -> text(entry.getKey()) + ":" + text(entry.getValue()))
+            .collect(Collectors.joining(",", "{", "}"));
+      }
+      if (value instanceof List<?> array) {
+        return array.stream().map(Json::text).collect(Collectors.joining(",", "[", "]"));
+      }
+      if (value instanceof BigDecimal number) {
+        return number.toPlainString(); // Without an exponent.
+      }
+      return value instanceof Number ? value.toString() : quoted(value.toString());
+    }
+
+    private static String quoted(final String text) {
+      final StringBuilder quoted = new StringBuilder("\"");
+      for (final char c : text.toCharArray()) {
         if (c == '"' || c == '\\') {
-          text.append('\\').append(c);
-        } else if (c < FIRST_PRINTABLE) {
-          text.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
+          quoted.append('\\').append(c);
+        } else if (c < ' ') {
+          quoted.append(String.format(Locale.ROOT, "\\u%04x", (int) c));
         } else {
-          text.append(c);
+          quoted.append(c);
         }
       }
-      text.append('"');
-    }
-
-    @Override
-    public String toString() {
-      return text.toString();
+      return quoted.append('"').toString();
     }
   }
 }

@@ -1,10 +1,14 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.spark.conf.NetworkTrust;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -37,7 +41,6 @@ public final class Settings {
    *
    * @param file as {@code spark-submit} takes it
    * @param conf overrides it
-   * @throws IOException if the file cannot be read
    */
   static Settings read(final @Nullable Path file, final Map<String, String> conf)
       throws IOException {
@@ -55,7 +58,7 @@ public final class Settings {
     return new Settings(values, ofFile);
   }
 
-  /** The value of a key; null if it is not set. */
+  /** Null if the key is not set. */
   @Nullable String get(final String key) {
     return values.get(key);
   }
@@ -65,12 +68,41 @@ public final class Settings {
     return ofFile.contains(key);
   }
 
-  /** All of them. */
   Map<String, String> all() {
     return values;
   }
 
   boolean isEmpty() {
     return values.isEmpty();
+  }
+
+  /**
+   * The requirements of the settings on the machine, as far as they are needed without Spark on the
+   * class path. Immutable.
+   *
+   * @param conf Zerohop's own keys
+   * @param noPort why no port may be opened for other nodes, if so
+   * @param jucxOfFile whether a file alone names the jucx jar, so that it is not loaded
+   * @param rapids whether RAPIDS' plugin is configured
+   */
+  record Wanted(Config conf, @Nullable Message noPort, boolean jucxOfFile, boolean rapids) {
+    private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
+
+    /** Throws an IllegalArgumentException for a value that is not valid. */
+    static Wanted of(final Settings settings) {
+      final String plugins = settings.get("spark.plugins");
+      return new Wanted(
+          Config.read(settings::get),
+          NetworkTrust.obstacle(settings::get),
+          settings.isOfFile("spark.zerohop.ucx.jucx"),
+          plugins != null
+              && Arrays.stream(plugins.split(","))
+                  .map(String::trim)
+                  .anyMatch(RAPIDS_PLUGIN::equals));
+    }
+
+    boolean ucx() {
+      return noPort == null;
+    }
   }
 }

@@ -4,7 +4,6 @@ import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.compat.PlacedData;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.RateCheck.Rate;
-import io.zerohop.spark.doctor.SparkChecks.Address;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -27,8 +26,10 @@ import scala.Tuple2;
 /**
  * Examines a running application: its driver's settings once, and each executor in a task, one
  * after the other, so that measurements do not overlap. Used by one thread.
+ *
+ * @param context not closed by this
  */
-public final class SparkApplication {
+public record SparkApplication(SparkContext context, boolean measures) {
   private static final String DRIVER = "driver";
   private static final Pattern LOCAL_CLUSTER =
       Pattern.compile("local-cluster\\[\\s*(\\d{1,6})\\s*,.*");
@@ -41,58 +42,39 @@ public final class SparkApplication {
   /** How often an executor is asked for: another one may take the task while it is busy. */
   private static final int ATTEMPTS = 3;
 
-  private final SparkContext context;
-  private final boolean measures;
-
-  /**
-   * @param context not closed by this
-   * @param measures whether executors measure rates, too
-   */
-  public SparkApplication(final SparkContext context, final boolean measures) {
-    this.context = context;
-    this.measures = measures;
-  }
-
   /** Examines it; waits half a minute at most for executors to come, and is interruptible. */
   public Report examine() throws InterruptedException {
     final Examination driver = new Examination();
     SparkChecks.ofDriver(driver, context.conf());
     final List<Report.Section> sections = new ArrayList<>();
-    List<Address> executors = executors();
+    List<BlockManagerId> executors = executors();
     if (executors.isEmpty()) {
       callForOne();
       executors = registered();
     }
     if (executors.isEmpty()) {
-      driver.run(
-          Item.EXECUTORS,
-          Machine.SHORT,
-          notes ->
-              notes.add(
-                  Finding.fail(
-                      Item.EXECUTORS,
-                      "no executor came within " + 2 * EXECUTORS_SECONDS + " s",
-                      "see the cluster manager: are there resources for one, and do executors that"
-                          + " it starts end at once? Their logs say why")));
+      driver
+          .notes()
+          .add(
+              Finding.fail(
+                  Item.EXECUTORS,
+                  "no executor came within " + 2 * EXECUTORS_SECONDS + " s",
+                  "see the cluster manager: are there resources for one, and do executors that"
+                      + " it starts end at once? Their logs say why"));
+    } else if (executors.size() < expected()) {
+      driver
+          .notes()
+          .add(
+              Finding.warn(
+                  Item.EXECUTORS,
+                  executors.size()
+                      + " of "
+                      + expected()
+                      + " executors have come; the others were not checked",
+                  "see the cluster manager: are there resources for all of them? Run the"
+                      + " doctor again when they are there"));
     }
-    final int expected = expected();
-    if (!executors.isEmpty() && executors.size() < expected) {
-      final int came = executors.size();
-      driver.run(
-          Item.EXECUTORS,
-          Machine.SHORT,
-          notes ->
-              notes.add(
-                  Finding.warn(
-                      Item.EXECUTORS,
-                      came
-                          + " of "
-                          + expected
-                          + " executors have come; the others were not checked",
-                      "see the cluster manager: are there resources for all of them? Run the"
-                          + " doctor again when they are there")));
-    }
-    for (final Address executor : executors) {
+    for (final BlockManagerId executor : executors) {
       sections.add(section(executor, executors));
     }
     sections.add(0, Report.Section.of("driver on " + driverHost(), driver.notes()));
@@ -127,16 +109,16 @@ public final class SparkApplication {
    * Where all executors are, or the driver if tasks run in it: those that are expected, and others
    * that come with them.
    */
-  private List<Address> executors() throws InterruptedException {
+  private List<BlockManagerId> executors() throws InterruptedException {
     final int expected = expected();
     final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(EXECUTORS_SECONDS);
-    List<Address> known = registered();
+    List<BlockManagerId> known = registered();
     long since = System.nanoTime();
     while (System.nanoTime() < end
         && (known.size() < expected
             || System.nanoTime() - since < TimeUnit.SECONDS.toNanos(SETTLED_SECONDS))) {
       Thread.sleep(POLL_MILLIS);
-      final List<Address> now = registered();
+      final List<BlockManagerId> now = registered();
       if (!now.equals(known)) {
         known = now;
         since = System.nanoTime();
@@ -156,22 +138,22 @@ public final class SparkApplication {
     }
   }
 
-  private List<Address> registered() {
-    final List<Address> found = new ArrayList<>();
+  private List<BlockManagerId> registered() {
+    final List<BlockManagerId> found = new ArrayList<>();
     final var managers = context.env().blockManager().master().getMemoryStatus().keysIterator();
     while (managers.hasNext()) {
       final BlockManagerId id = managers.next();
       if (context.isLocal() || !id.executorId().equals(DRIVER)) {
-        found.add(new Address(id.executorId(), id.host(), id.port()));
+        found.add(id);
       }
     }
     found.sort(
-        Comparator.comparing((Address it) -> it.executorId().length())
-            .thenComparing(Address::executorId));
+        Comparator.comparing((BlockManagerId it) -> it.executorId().length())
+            .thenComparing(BlockManagerId::executorId));
     return found;
   }
 
-  private Report.Section section(final Address executor, final List<Address> all)
+  private Report.Section section(final BlockManagerId executor, final List<BlockManagerId> all)
       throws InterruptedException {
     final String title = "executor " + executor.executorId() + " on " + executor.host();
     try {
@@ -203,7 +185,8 @@ public final class SparkApplication {
     }
   }
 
-  private SparkExecutorTask.Answer ask(final Address executor, final List<Address> all)
+  private SparkExecutorTask.Answer ask(
+      final BlockManagerId executor, final List<BlockManagerId> all)
       throws InterruptedException, ExecutionException, TimeoutException {
     final JavaFutureAction<List<SparkExecutorTask.Answer>> answers =
         PlacedData.on(
@@ -226,7 +209,7 @@ public final class SparkApplication {
     }
   }
 
-  private Finding release(final SparkExecutorTask.Answer answer) {
+  private static Finding release(final SparkExecutorTask.Answer answer) {
     try {
       JarVersion.check(Report.version(), answer.version(), answer.executorId());
       return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
@@ -240,30 +223,16 @@ public final class SparkApplication {
         title, List.of(Finding.fail(Item.EXECUTORS, what, remedy)), List.of());
   }
 
-  /** Examines the executor that it runs in, if that is the one that is meant. */
-  private static final class SparkExecutorTask
+  /**
+   * Examines the executor that it runs in, if that is the one that is meant.
+   *
+   * @param all block managers of all executors; a serializable list
+   * @param measures whether to measure rates, too
+   */
+  private record SparkExecutorTask(List<BlockManagerId> all, boolean measures)
       implements Function<String, SparkExecutorTask.Answer> {
-    private static final long serialVersionUID = 1L;
 
-    private final List<SparkChecks.Address> all;
-    private final boolean measures;
-
-    /**
-     * @param all block managers of all executors; a serializable list
-     * @param measures whether to measure rates, too
-     */
-    SparkExecutorTask(final List<SparkChecks.Address> all, final boolean measures) {
-      this.all = all;
-      this.measures = measures;
-    }
-
-    /**
-     * The answer of an executor.
-     *
-     * @param executorId who it is
-     * @param version its release of Zerohop
-     * @param findings of its checks; empty if it is not the one that was meant
-     */
+    /** An executor, its release of Zerohop, and its findings: none if it is not the one meant. */
     record Answer(String executorId, String version, List<Finding> findings, List<Rate> rates)
         implements Serializable {}
 

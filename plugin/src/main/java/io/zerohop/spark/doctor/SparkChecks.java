@@ -3,7 +3,6 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.spark.blocktransfer.BlockTransferTransport.PortProbe;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
@@ -14,9 +13,10 @@ import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.executor.OtherNodes;
-import io.zerohop.spark.memory.PoolSizing;
 import io.zerohop.spark.rapids.setup.Preflight;
 import io.zerohop.spark.rapids.setup.RapidsMode;
+import io.zerohop.spark.sizing.PoolSizing;
+import io.zerohop.spark.staged.BlockTransferTransport.PortProbe;
 import java.io.File;
 import java.io.IOException;
 import java.net.URL;
@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
+import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
 
 /** The checks that need Spark's classes. Nothing refers to this class where they are not there. */
@@ -39,7 +40,6 @@ final class SparkChecks {
 
   private SparkChecks() {}
 
-  /** Checks an application's settings, before it runs. */
   static void ofSettings(final Examination examination, final Settings settings) {
     examination.run(
         Item.SPARK,
@@ -51,7 +51,6 @@ final class SparkChecks {
         });
   }
 
-  /** Checks an application's driver. */
   static void ofDriver(final Examination examination, final SparkConf conf) {
     examination.run(Item.SPARK, LIMIT, notes -> ofProcess(conf).run(notes));
   }
@@ -72,25 +71,18 @@ final class SparkChecks {
     return new SparkCheck(conf, manager, version(), seen, conf.getSizeAsBytes(heap, "1g"));
   }
 
-  /**
-   * Checks an executor.
-   *
-   * @param others where the others' block managers listen, as host and port
-   */
+  /** Checks an executor, and whether it reaches the others' block managers. */
   static void ofExecutor(
-      final Examination examination, final SparkConf conf, final List<Address> others) {
+      final Examination examination, final SparkConf conf, final List<BlockManagerId> others) {
     final long heap = Runtime.getRuntime().maxMemory();
     examination.run(Item.SIZES, LIMIT, notes -> SparkCheck.sizes(conf, heap, notes));
     examination.run(
         Item.REACH, LIMIT.plus(PROBE.multipliedBy(others.size())), notes -> reach(notes, others));
   }
 
-  /** The address of a block manager. */
-  record Address(String executorId, String host, int port) implements java.io.Serializable {}
-
-  static void reach(final Notes notes, final List<Address> others) {
+  static void reach(final Notes notes, final List<BlockManagerId> others) {
     int answering = 0;
-    for (final Address other : others) {
+    for (final BlockManagerId other : others) {
       if (PortProbe.answers(other.host(), other.port(), PROBE, Clock.system())) {
         answering++;
       } else {
@@ -184,8 +176,14 @@ final class SparkChecks {
   /**
    * A check of what an application's settings come to, by the classes that decide it when it
    * starts.
+   *
+   * @param running class name of the application's shuffle manager; absent before it starts
+   * @param seen what the driver finds out of the jars
+   * @param heapBytes most heap of an executor
    */
-  static final class SparkCheck implements Check {
+  record SparkCheck(
+      SparkConf conf, @Nullable String running, String spark, Preflight seen, long heapBytes)
+      implements Check {
     /** First parts of the releases that the jar is tested with, oldest and newest. */
     static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
 
@@ -199,30 +197,9 @@ final class SparkChecks {
         "use an Apache Spark of docs/compatibility.md, or go without it";
     private static final long MIB = 1L << 20;
 
-    private final SparkConf conf;
-    private final @Nullable String running;
-    private final String spark;
-    private final Preflight seen;
-    private final long heapBytes;
-
-    /**
-     * @param conf not changed
-     * @param running class name of the application's shuffle manager; absent before it starts
-     * @param spark Spark's version
-     * @param seen what the driver finds out of the jars
-     * @param heapBytes most heap of an executor
-     */
-    SparkCheck(
-        final SparkConf conf,
-        final @Nullable String running,
-        final String spark,
-        final Preflight seen,
-        final long heapBytes) {
-      this.conf = conf.clone();
-      this.running = running;
-      this.spark = spark;
-      this.seen = seen;
-      this.heapBytes = heapBytes;
+    /** Copies the configuration, which a check may add to. */
+    SparkCheck {
+      conf = conf.clone();
     }
 
     @Override

@@ -22,11 +22,7 @@ public final class SparkCommand implements Callable<Integer> {
 
   private SparkCommand() {}
 
-  /**
-   * Runs it, with the settings that spark-submit has left.
-   *
-   * @return the exit status
-   */
+  /** Runs it, with the settings that spark-submit has left. */
   public static int run(final String[] arguments) {
     return new CommandLine(new SparkCommand()).execute(arguments);
   }

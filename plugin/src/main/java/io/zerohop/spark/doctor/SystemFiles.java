@@ -14,7 +14,6 @@ import java.util.stream.Stream;
  * @param root where {@code proc} and {@code sys} are mounted
  */
 public record SystemFiles(Path root) {
-  /** Those of this machine. */
   public static final SystemFiles SYSTEM = new SystemFiles(Path.of("/"));
 
   private static final String NVIDIA = "0x10de";

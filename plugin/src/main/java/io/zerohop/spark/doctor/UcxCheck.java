@@ -1,7 +1,6 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
-import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
@@ -17,8 +16,14 @@ import org.jspecify.annotations.Nullable;
 /**
  * Checks UCX. If executors would open a port for it, it is also started as they start it, tried,
  * and stopped.
+ *
+ * @param library looks at libucx and opens nothing
+ * @param version of the libucx that was loaded, once it was looked at
+ * @param trial how UCX is tried
+ * @param gpus whether there is a GPU
  */
-final class UcxCheck implements Check {
+record UcxCheck(Supplier<UcxLibrary> library, IntSupplier version, Trial trial, boolean gpus)
+    implements Check {
   private static final String INSTALL =
       "install libucx 1.19 or later on every node (openucx/ucx's release packages, with CUDA, or"
           + " HPC-X) where ldconfig or LD_LIBRARY_PATH finds"
@@ -27,41 +32,13 @@ final class UcxCheck implements Check {
       "name a jucx jar of the kind of libucx by spark.zerohop.ucx.jucx, or install another libucx"
           + " (docs/rdma.md, 'jucx and libucx')";
 
-  private final Supplier<UcxLibrary> library;
-  private final IntSupplier version;
-  private final Trial trial;
-  private final boolean gpus;
-
   /**
    * The extent to which UCX is tried.
    *
-   * @param starter starts it
    * @param obstacle why it may not be started
    * @param wanted whether executors would use it
    */
   record Trial(UcxStarter starter, @Nullable Finding obstacle, boolean wanted) {}
-
-  /**
-   * @param library looks at libucx and opens nothing
-   * @param version of the libucx that was loaded, once it was looked at
-   * @param trial how UCX is tried
-   * @param gpus whether there is a GPU
-   */
-  UcxCheck(
-      final Supplier<UcxLibrary> library,
-      final IntSupplier version,
-      final Trial trial,
-      final boolean gpus) {
-    this.library = library;
-    this.version = version;
-    this.trial = trial;
-    this.gpus = gpus;
-  }
-
-  /** Returns the version of the libucx that this process has loaded. */
-  static int loadedVersion() {
-    return NativeLibrary.libucpVersion();
-  }
 
   @Override
   public void run(final Notes notes) {

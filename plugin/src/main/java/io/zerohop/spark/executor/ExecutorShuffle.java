@@ -4,31 +4,35 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.StagedReads;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.keeper.KeptTransport;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.spark.blocktransfer.BlockTransferTransport;
-import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
+import io.zerohop.shuffle.transport.samenode.Keeping;
+import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.keeper.KeeperStart;
 import io.zerohop.spark.keeper.KeptId;
+import io.zerohop.spark.keeper.KeptOutputs;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.metrics.ExecutorMetrics;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.TableStore;
 import io.zerohop.spark.rapids.TableStore.DeviceTableStore;
 import io.zerohop.spark.rapids.TableStore.HostTableStore;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import io.zerohop.spark.rows.PagePool;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.rows.MapOutputBuffer.PagePool;
+import io.zerohop.spark.staged.BlockTransferTransport;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
 import io.zerohop.spark.watch.ExecutorWatch;
 import java.time.Duration;
 import java.util.HashMap;
@@ -65,6 +69,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final SparkEnv env;
   private final Config conf;
   private final @Nullable ShuffleNode node;
+  private final MapOutputFiles files;
   private final TableStore tables;
   private final PagePool pages;
   private final Runnable unshareMemory;
@@ -82,14 +87,23 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final @Nullable KeeperStart keeper;
 
   private final SharedTransfers transport;
+
+  /** Absent without a keeper. */
+  private final @Nullable KeptTransport kept;
+
+  /** The location of outputs by the keeper's port; made anew for another keeper. */
+  private volatile @Nullable KeptPlace keptPlace;
+
   private final Thread atExit = new Thread(this::closeAtExit, "zerohop-exit");
+
+  private record KeptPlace(int keeperPort, BlockManagerId location) {}
 
   private ExecutorShuffle(
       final SparkEnv env,
       final SparkConf spark,
       final Config conf,
       final @Nullable ShuffleNode node,
-      final StagedReads staged,
+      final Fetches fetches,
       final ZerohopBlockResolver resolver,
       final byte[] secret,
       final MapOutputFiles files,
@@ -98,15 +112,22 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.env = env;
     this.conf = conf;
     this.node = node;
+    this.files = files;
     this.watch = watch;
     this.tables =
         node != null && node.hasGpu()
             ? new DeviceTableStore(node, files, conf.device().timeout())
-            : new HostTableStore(node, files, staged);
+            : new HostTableStore(node, files, fetches);
     this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
-    this.transport = newTransport(env, spark, resolver);
-    this.metrics = new ExecutorMetrics(node == null ? staged.counters() : node.counters());
+    final BlockTransferTransport blocks =
+        new BlockTransferTransport(
+            env,
+            resolver,
+            spark.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
+    this.kept = KeeperReach.isSet(spark) ? keptTransport(blocks, env, spark, conf, secret) : null;
+    this.transport = newTransport(blocks, kept == null ? blocks : kept, spark);
+    this.metrics = new ExecutorMetrics(fetches);
     if (node != null) {
       metrics.watch(node);
     }
@@ -119,11 +140,15 @@ public final class ExecutorShuffle implements AutoCloseable {
     env.metricsSystem().registerSource(metrics);
     this.housekeeping = node == null ? new Housekeeping(Clock.system()) : node.housekeeping();
     this.orphans = askForOrphans(env, spark, conf, node, files, drop, housekeeping);
-    watch.begin(env, spark, node, files::bytes, housekeeping);
     this.keeper =
-        node != null && KeeperReach.isSet(spark) && conf.paths().contains(Path.PEER)
+        node != null && KeeperReach.isSet(spark) && conf.paths().contains(BlockPath.PEER)
             ? KeeperStart.begin(env, spark, node, secret)
             : null;
+    if (node != null && keeper != null) {
+      metrics.watchKeeper(node, keeper::stats);
+    }
+    watch.begin(
+        env, spark, node, files::bytes, keeper == null ? null : keeper::stats, housekeeping);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 
@@ -162,16 +187,27 @@ public final class ExecutorShuffle implements AutoCloseable {
     return orphans;
   }
 
+  private static KeptTransport keptTransport(
+      final BlockTransferTransport blocks,
+      final SparkEnv env,
+      final SparkConf spark,
+      final Config conf,
+      final byte[] secret) {
+    final byte[] own = secret.clone();
+    return new KeptTransport(
+        blocks,
+        blocks::isOwn,
+        () -> SparkControlChannel.asking(spark, conf, env.securityManager(), own),
+        source -> KeptOutputs.tellNotReached(env.rpcEnv(), spark, source.executorId()),
+        conf.connectTimeout(),
+        Clock.system());
+  }
+
   private static SharedTransfers newTransport(
-      final SparkEnv env, final SparkConf conf, final ZerohopBlockResolver resolver) {
-    final BlockTransferTransport blocks =
-        new BlockTransferTransport(
-            env,
-            resolver,
-            conf.getSizeAsBytes("spark.network.maxRemoteBlockSizeFetchToMem", "200m"));
+      final BlockTransferTransport blocks, final FallbackTransport shared, final SparkConf conf) {
     final int threads = Math.max(MIN_ASKING, Runtime.getRuntime().availableProcessors());
     return new SharedTransfers(
-        blocks,
+        shared,
         source -> !blocks.isOwn(source),
         threads,
         NodeStart.stagedTimeout(conf).dividedBy(2),
@@ -181,9 +217,7 @@ public final class ExecutorShuffle implements AutoCloseable {
   /**
    * Starts Zerohop in this process.
    *
-   * @param secret the application's secret
    * @param resolver serves this executor's own files
-   * @param files writes them
    * @param drop forgets a shuffle that the driver has dropped
    * @param watch receives what this executor does with shuffles; closed with it
    */
@@ -200,7 +234,7 @@ public final class ExecutorShuffle implements AutoCloseable {
         new NodeStart(env, conf, keys, secret, files, resolver.uploads(), watch);
     final ShuffleNode node = starter.start();
     return new ExecutorShuffle(
-        env, conf, keys, node, starter.stagedReads(), resolver, secret, files, drop, watch);
+        env, conf, keys, node, starter.fetches(node), resolver, secret, files, drop, watch);
   }
 
   private static BlockManagerId locationOf(
@@ -211,16 +245,14 @@ public final class ExecutorShuffle implements AutoCloseable {
             own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
   }
 
-  /** Begins a map output of rows, in host memory but for tests; null if there is none. */
-  public @Nullable MapOutputWriter newRowsOutput(
-      final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
-    if (node == null) {
-      return null;
-    }
+  /** Begins a map output of rows, for the caller to close: in host memory but for tests. */
+  public MapOutput newRowsOutput(final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
     final Tier tier =
-        node.hasGpu() && conf.testDevice() == TestDevice.CUDA ? Tier.DEVICE : Tier.HOST;
-    return node.newMapOutput(
-        dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
+        node != null && node.hasGpu() && conf.testDevice() == TestDevice.CUDA
+            ? Tier.DEVICE
+            : Tier.HOST;
+    return files.newOutput(
+        node, dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
   }
 
   /** This executor's blocks in memory, or null if it has none. */
@@ -238,7 +270,6 @@ public final class ExecutorShuffle implements AutoCloseable {
     return tables;
   }
 
-  /** Returns what is configured here. */
   public Config conf() {
     return conf;
   }
@@ -249,16 +280,35 @@ public final class ExecutorShuffle implements AutoCloseable {
    * this executor, so that the output outlives it. May wait for the keeper, for a moment.
    */
   public BlockManagerId location(final int shuffleId, final long mapId) {
-    return keeper != null && node != null && node.isKept(shuffleId, mapId)
-        ? KeptId.of(location)
-        : location;
+    if (keeper == null || node == null) {
+      return location;
+    }
+    final int port = node.keeperPort(shuffleId, mapId);
+    return port == Keeping.NOT_KEPT ? location : keptPlace(node, port);
+  }
+
+  private BlockManagerId keptPlace(final ShuffleNode owner, final int keeperPort) {
+    final KeptPlace known = keptPlace;
+    if (known != null && known.keeperPort == keeperPort) {
+      return known.location;
+    }
+    final KeptPlace made =
+        new KeptPlace(
+            keeperPort,
+            KeptId.of(
+                BlockManagerId.apply(
+                    location.executorId(),
+                    location.host(),
+                    location.port(),
+                    Option.apply(owner.location().withKeeper(keeperPort).encode()))));
+    keptPlace = made;
+    return made.location;
   }
 
   public PagePool pages() {
     return pages;
   }
 
-  /** Returns what receives what this executor does with shuffles. */
   public ExecutorWatch watch() {
     return watch;
   }
@@ -299,6 +349,9 @@ public final class ExecutorShuffle implements AutoCloseable {
       }
       watch.close();
       transport.close();
+      if (kept != null) {
+        kept.close();
+      }
       unshareMemory.run();
       if (node == null) {
         housekeeping.close();

@@ -14,23 +14,10 @@ import org.slf4j.LoggerFactory;
  * and in a notebook the process goes on and starts the next one: so what cannot be freed now is
  * tried again, by a daemon thread, until the last task has let go of it. Thread safe.
  */
-final class LateClose {
+record LateClose(String what, AutoCloseable resource, Duration limit, Clock clock) {
   private static final Logger LOG = LoggerFactory.getLogger(LateClose.class);
   private static final Duration PAUSE = Duration.ofMillis(200);
   private static final Duration LIMIT = Duration.ofHours(1);
-
-  private final String what;
-  private final AutoCloseable resource;
-  private final Duration limit;
-  private final Clock clock;
-
-  private LateClose(
-      final String what, final AutoCloseable resource, final Duration limit, final Clock clock) {
-    this.what = what;
-    this.resource = resource;
-    this.limit = limit;
-    this.clock = clock;
-  }
 
   /**
    * Closes a resource now, or once nobody uses it any more, but for an hour at most. Returns at
@@ -38,17 +25,12 @@ final class LateClose {
    *
    * @param what the resource is, for messages and the thread's name
    * @param resource throws IllegalStateException as long as it is in use, and may be closed again
-   * @param clock by which it is tried again
    */
   static void of(final String what, final AutoCloseable resource, final Clock clock) {
     of(what, resource, LIMIT, clock);
   }
 
-  /**
-   * Closes with another limit.
-   *
-   * @param limit from now on; what is in use then stays until the process ends
-   */
+  /** Closes with another limit, after which what is in use stays until the process ends. */
   static void of(
       final String what, final AutoCloseable resource, final Duration limit, final Clock clock) {
     final LateClose late = new LateClose(what, resource, limit, clock);

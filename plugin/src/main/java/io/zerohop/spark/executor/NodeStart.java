@@ -7,15 +7,15 @@ import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.device.cuda.TopologyReader;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
-import io.zerohop.spark.blocktransfer.sent.Uploads;
+import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.spark.log.SparkCode;
-import io.zerohop.spark.memory.PoolSizing;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.RapidsShuffle;
 import io.zerohop.spark.rapids.setup.RapidsMode;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.sent.Uploads;
+import io.zerohop.spark.sizing.PoolSizing;
 import io.zerohop.spark.watch.ExecutorWatch;
 import java.time.Duration;
 import java.util.function.Supplier;
@@ -46,7 +46,6 @@ final class NodeStart {
       new StartAttempts(3, Duration.ofSeconds(1), Clock.system());
 
   /**
-   * @param secret the application's secret
    * @param files take what has to leave memory
    * @param uploads bring what other executors send
    * @param watch hears of executors that are connected to, and of what cannot be had
@@ -113,9 +112,9 @@ final class NodeStart {
     watch.advise("start", message.at(""));
   }
 
-  /** For an executor for which {@link #start} gave none. */
-  StagedReads stagedReads() {
-    return new StagedReads(setup());
+  /** Returns the fetches of an executor, for which {@link #start} may have given no node. */
+  Fetches fetches(final @Nullable ShuffleNode node) {
+    return node == null ? setup().stagedFetches() : node.fetches();
   }
 
   private boolean wantsGpu() {
@@ -192,26 +191,12 @@ final class NodeStart {
   /**
    * Starts something once more if it failed by what may pass, as the category RETRY says: by a
    * folder that somebody removes while a socket is made in it. Everything else fails at once.
+   *
+   * @param most attempts, at least one
+   * @param pause before each further one
    */
-  static final class StartAttempts {
+  record StartAttempts(int most, Duration pause, Clock clock) {
     private static final Logger LOG = LoggerFactory.getLogger(StartAttempts.class);
-
-    private final int most;
-    private final Duration pause;
-    private final Clock clock;
-
-    /**
-     * Attempts.
-     *
-     * @param most at least one
-     * @param pause before each further one
-     * @param clock by which it pauses
-     */
-    StartAttempts(final int most, final Duration pause, final Clock clock) {
-      this.most = most;
-      this.pause = pause;
-      this.clock = clock;
-    }
 
     /**
      * Makes them in this thread.

@@ -3,26 +3,23 @@ package io.zerohop.spark.executor;
 import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
-import io.zerohop.spark.blocktransfer.sent.SparkPort;
-import io.zerohop.spark.blocktransfer.sent.SparkPort.PortEncryption;
-import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.control.SparkControlChannel;
 import io.zerohop.spark.log.SparkCode;
-import java.io.IOException;
-import java.net.InetAddress;
-import java.net.NetworkInterface;
+import io.zerohop.spark.sent.SparkPort;
+import io.zerohop.spark.sent.SparkPort.PortEncryption;
+import io.zerohop.spark.sent.Uploads;
 import java.util.function.Function;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
@@ -116,7 +113,7 @@ public final class OtherNodes {
 
   /** Returns why no block is sent to other nodes, or comes from them so; null if they may be. */
   public static @Nullable Message sendObstacle(final SparkConf conf) {
-    if (!ZerohopConf.of(conf).paths().contains(Path.SENT)) {
+    if (!ZerohopConf.of(conf).paths().contains(BlockPath.SENT)) {
       return Message.of("spark.zerohop.paths does not have 'sent'");
     }
     final Message lacks = SparkProbe.here().sentence(SparkFeature.SENT);
@@ -133,18 +130,8 @@ public final class OtherNodes {
       final Config conf,
       final byte[] secret,
       final String host) {
-    final String address = ownAddress(host);
+    final String address = SparkControlChannel.ownAddress(host);
     return service ->
         new SparkControlChannel(spark, conf, env.securityManager(), address, secret, service);
-  }
-
-  /** The host that map statuses carry, if it is this one's own address; else null, for all. */
-  private static @Nullable String ownAddress(final String host) {
-    try {
-      final InetAddress address = InetAddress.getByName(host);
-      return NetworkInterface.getByInetAddress(address) == null ? null : host;
-    } catch (final IOException e) {
-      return null; // Behind an address translation, or known by that name elsewhere only.
-    }
   }
 }

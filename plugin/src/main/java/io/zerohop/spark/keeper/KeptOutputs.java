@@ -3,7 +3,9 @@ package io.zerohop.spark.keeper;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.spark.conf.KeeperReach;
+import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -44,8 +46,11 @@ import scala.runtime.BoxedUnit;
  * shuffle once, and that it still is there every two seconds. The answer is the shuffles of which
  * the driver counts on any of them.
  *
- * <p>Readers reach the keeper of their own node alone. So once executors are on a second node,
- * nothing outlives its executor any more. Thread safe.
+ * <p>Once executors are on several nodes, an output counts as kept only if its keeper answers other
+ * nodes, as its location says. Where a keeper that still reports did not answer a reader of another
+ * node, as that says ({@link #tellNotReached}), keepers are out of reach, and nothing outlives its
+ * executor from then on. A keeper that answers, but lacks an output or has it damaged, is in reach.
+ * Thread safe.
  */
 public final class KeptOutputs extends SparkListener {
   private static final Logger LOG = LoggerFactory.getLogger(KeptOutputs.class);
@@ -57,17 +62,29 @@ public final class KeptOutputs extends SparkListener {
 
   private final MapOutputTrackerMaster tracker;
 
-  /** Of executors, present and former ones. */
+  /** Hosts of executors, present and former ones, as long as keepers may have their outputs. */
   @GuardedBy("this")
-  private final Set<String> hosts = new HashSet<>();
+  private final Map<String, String> hosts = new HashMap<>();
+
+  /** Whether executors are, or were, on several nodes. */
+  @GuardedBy("this")
+  private boolean areSeveral;
+
+  /** Whether keepers were found to be out of the reach of other nodes. */
+  @GuardedBy("this")
+  private boolean areOutOfReach;
+
+  /** Rounds since the keeper of kept outputs did not answer another node, by their executor. */
+  @GuardedBy("this")
+  private final Map<String, Integer> notReached = new HashMap<>();
 
   /** Rounds without a word from the keeper, by the id of an executor that has ended. */
   @GuardedBy("this")
   private final Map<String, Integer> silent = new HashMap<>();
 
-  /** Executors whose kept outputs could not be read since a keeper has reported. */
+  /** Executors whose kept outputs could not be read since their keeper has reported, by host. */
   @GuardedBy("this")
-  private final Set<String> unread = new HashSet<>();
+  private final Map<String, Set<String>> unread = new HashMap<>();
 
   KeptOutputs(final MapOutputTrackerMaster tracker) {
     this.tracker = tracker;
@@ -117,6 +134,21 @@ public final class KeptOutputs extends SparkListener {
     return shuffles;
   }
 
+  /**
+   * Tells the driver that the keeper of an executor that ended did not answer this executor, which
+   * is on another node. Waits a limited time if the driver does not answer either, and then leaves
+   * it to the next reader.
+   */
+  public static void tellNotReached(
+      final RpcEnv env, final SparkConf conf, final String executorId) {
+    try {
+      RpcUtils.makeDriverRef(NAME, conf, env).send(new Object[] {name(conf), executorId});
+    } catch (final Exception e) {
+      // Scala throws what it does not declare.
+      LOG.debug("the driver was not told of the keeper of executor {}", executorId, e);
+    }
+  }
+
   /** An application and its driver: a second one may have the same id, and the same port. */
   private static String name(final SparkConf conf) {
     return conf.getAppId() + '@' + conf.get("spark.app.startTime", "");
@@ -128,52 +160,125 @@ public final class KeptOutputs extends SparkListener {
   }
 
   private synchronized void added(final BlockManagerId executor) {
-    if (executor.isDriver() || !hosts.add(executor.host()) || hosts.size() != 2) {
+    if (executor.isDriver()) {
       return;
     }
-    KeeperReach.reached(false);
-    LOG.info(
-        "Zerohop: executors are on several nodes, so map outputs end with their executors even"
-            + " where a keeper runs");
-    removeAll();
+    hosts.put(executor.executorId(), executor.host());
+    if (!areSeveral && Set.copyOf(hosts.values()).size() > 1) {
+      areSeveral = true;
+      LOG.info(
+          "Zerohop: executors are on several nodes, so map outputs outlive them only where their"
+              + " keeper answers other nodes");
+      for (final String ended : silent.keySet()) {
+        removeNear(ended);
+      }
+    }
   }
 
+  /** Removes all that keepers have of executors that have ended, of one host or of all. */
   @GuardedBy("this")
-  private void removeAll() {
-    silent.keySet().forEach(ended -> tracker.removeOutputsOnExecutor(KeptId.of(ended)));
-    silent.clear();
-  }
-
-  /**
-   * Spark removes what could not be read of one executor, and gives a stage up after a few such
-   * attempts. So where a second executor's cannot be read, and the keeper has said nothing
-   * meanwhile, it is taken for gone with all that it had.
-   */
-  @Override
-  public void onTaskEnd(final SparkListenerTaskEnd event) {
-    if (event.reason() instanceof FetchFailed failure && failure.bmAddress() != null) {
-      final String owner = failure.bmAddress().executorId();
-      synchronized (this) {
-        if (KeptId.isOne(owner) && unread.add(owner) && isGone()) {
-          removeAll();
-        }
+  private void removeAll(final @Nullable String host) {
+    for (final String ended : Set.copyOf(silent.keySet())) {
+      if (host == null || host.equals(hosts.get(ended))) {
+        remove(ended);
       }
     }
   }
 
   @GuardedBy("this")
-  private boolean isGone() {
-    return unread.size() > 1;
+  private void remove(final String ended) {
+    tracker.removeOutputsOnExecutor(KeptId.of(ended));
+    silent.remove(ended);
+    hosts.remove(ended);
+  }
+
+  /** Removes what the keeper of an executor that has ended does not send to other nodes. */
+  @GuardedBy("this")
+  private void removeNear(final String ended) {
+    final Iterator<Tuple2<Object, ShuffleStatus>> shuffles = tracker.shuffleStatuses().iterator();
+    while (shuffles.hasNext()) {
+      final Tuple2<Object, ShuffleStatus> shuffle = shuffles.next();
+      registered(shuffle._2(), KeptId.of(ended))
+          .forEach(
+              (index, status) -> {
+                if (!isFar(status.location())) {
+                  tracker.unregisterMapOutput((Integer) shuffle._1(), index, status.location());
+                }
+              });
+    }
+  }
+
+  /** Whether executors of other nodes reach an output once its executor has ended. */
+  private static boolean isFar(final BlockManagerId kept) {
+    final Location location =
+        kept.topologyInfo().isDefined() ? Location.parse(kept.topologyInfo().get()) : null;
+    return location != null && location.keeperPort() > 0;
+  }
+
+  /**
+   * Spark removes what could not be read of one executor, and gives a stage up after a few such
+   * attempts. So where a second executor's of a host cannot be read, and its keeper has said
+   * nothing meanwhile, it is taken for gone with all that it had.
+   */
+  @Override
+  public void onTaskEnd(final SparkListenerTaskEnd event) {
+    if (event.reason() instanceof FetchFailed failure && failure.bmAddress() != null) {
+      final String owner = failure.bmAddress().executorId();
+      if (KeptId.isOne(owner)) {
+        unread(KeptId.executorOf(owner), failure.bmAddress().host());
+      }
+    }
+  }
+
+  private synchronized void unread(final String ended, final String host) {
+    unread.computeIfAbsent(host, any -> new HashSet<>()).add(ended);
+    if (isGone(host)) {
+      removeAll(host);
+    }
+  }
+
+  @GuardedBy("this")
+  private boolean isGone(final @Nullable String host) {
+    return host != null && unread.getOrDefault(host, Set.of()).size() > 1;
+  }
+
+  /**
+   * The keeper of an executor's outputs did not answer another node. It may be gone, which the next
+   * report denies: see {@link #heard}.
+   */
+  synchronized void notReached(final String ended) {
+    notReached.put(ended, 0);
+  }
+
+  /** A keeper reports that did not answer an executor of another node. */
+  @GuardedBy("this")
+  private void withdraw(final String ended) {
+    areOutOfReach = true;
+    KeeperReach.reached(false);
+    SparkCode.KEEPER_OUT_OF_REACH
+        .says(
+            "the keeper of a node did not answer an executor of another node, so map outputs end"
+                + " with their executors from now on")
+        .at("outputs of executor " + ended + ", host " + hosts.get(ended))
+        .remedy(
+            "let executors reach each other's hosts at spark.zerohop.keeper.port, or unset"
+                + " spark.zerohop.keeper")
+        .warn(LOG);
+    removeAll(null);
   }
 
   @Override
   public void onExecutorRemoved(final SparkListenerExecutorRemoved event) {
-    tracker.removeOutputsOnExecutor(event.executorId());
+    final String ended = event.executorId();
+    tracker.removeOutputsOnExecutor(ended);
     synchronized (this) {
-      if (hosts.size() > 1 || isGone()) {
-        tracker.removeOutputsOnExecutor(KeptId.of(event.executorId()));
+      if (areOutOfReach || isGone(hosts.get(ended))) {
+        remove(ended);
       } else {
-        silent.put(event.executorId(), 0);
+        silent.put(ended, 0);
+        if (areSeveral) {
+          removeNear(ended);
+        }
       }
     }
   }
@@ -181,13 +286,13 @@ public final class KeptOutputs extends SparkListener {
   /** Removes the outputs of executors that have ended and whose keeper is gone. */
   synchronized void round() {
     silent.replaceAll((executor, rounds) -> rounds + 1);
-    silent.forEach(
-        (executor, rounds) -> {
-          if (rounds > MAX_SILENT_ROUNDS) {
-            tracker.removeOutputsOnExecutor(KeptId.of(executor));
-          }
-        });
-    silent.values().removeIf(rounds -> rounds > MAX_SILENT_ROUNDS);
+    notReached.replaceAll((executor, rounds) -> rounds + 1);
+    notReached.values().removeIf(rounds -> rounds > MAX_SILENT_ROUNDS);
+    for (final Map.Entry<String, Integer> executor : Map.copyOf(silent).entrySet()) {
+      if (executor.getValue() > MAX_SILENT_ROUNDS) {
+        remove(executor.getKey());
+      }
+    }
   }
 
   /**
@@ -198,24 +303,36 @@ public final class KeptOutputs extends SparkListener {
    */
   synchronized int[] heard(final String executorId, final @Nullable Map<Integer, long[]> outputs) {
     silent.computeIfPresent(executorId, (id, rounds) -> 0);
-    unread.clear();
+    if (notReached.remove(executorId) != null) {
+      withdraw(executorId);
+    }
+    final String host = hosts.get(executorId);
+    if (host != null) {
+      unread.remove(host);
+    }
+    // A status of an executor that has ended may come after its near outputs were removed.
+    final boolean isOnlyFar = areSeveral && silent.containsKey(executorId);
     final Set<Integer> needed = new HashSet<>();
     final Iterator<Tuple2<Object, ShuffleStatus>> shuffles = tracker.shuffleStatuses().iterator();
     while (shuffles.hasNext()) {
       final Tuple2<Object, ShuffleStatus> shuffle = shuffles.next();
       final int shuffleId = (Integer) shuffle._1();
       final Map<Integer, MapStatus> registered = registered(shuffle._2(), KeptId.of(executorId));
+      final Set<Long> held = new HashSet<>();
       if (outputs != null) {
-        final Set<Long> held = new HashSet<>();
         for (final long mapId : outputs.getOrDefault(shuffleId, new long[0])) {
           held.add(mapId);
         }
-        final Map<Integer, MapStatus> lost = new HashMap<>(registered);
-        lost.values().removeIf(status -> held.contains(status.mapId()));
-        lost.forEach(
-            (index, status) -> tracker.unregisterMapOutput(shuffleId, index, status.location()));
-        registered.keySet().removeAll(lost.keySet());
       }
+      final Map<Integer, MapStatus> lost = new HashMap<>(registered);
+      lost.values()
+          .removeIf(
+              status ->
+                  (outputs == null || held.contains(status.mapId()))
+                      && (!isOnlyFar || isFar(status.location())));
+      lost.forEach(
+          (index, status) -> tracker.unregisterMapOutput(shuffleId, index, status.location()));
+      registered.keySet().removeAll(lost.keySet());
       if (!registered.isEmpty()) {
         needed.add(shuffleId);
       }
@@ -263,6 +380,27 @@ public final class KeptOutputs extends SparkListener {
     public void onStop() {
       housekeeping.close();
       KeeperReach.reached(false);
+    }
+
+    @Override
+    public PartialFunction<Object, BoxedUnit> receive() {
+      return new AbstractPartialFunction<>() {
+        @Override
+        public boolean isDefinedAt(final Object message) {
+          return message instanceof Object[] words && words.length == 2;
+        }
+
+        @Override
+        public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
+          if (message instanceof Object[] words && words.length == 2) {
+            if (name.equals(words[0])) {
+              outputs.notReached((String) words[1]);
+            }
+            return null;
+          }
+          return otherwise.apply(message);
+        }
+      };
     }
 
     @Override

@@ -7,15 +7,17 @@ import com.codahale.metrics.Histogram;
 import com.codahale.metrics.MetricRegistry;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.FetchContext.FetchCounters;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
 import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import java.util.function.ToLongFunction;
 import org.apache.spark.metrics.source.Source;
 
@@ -26,11 +28,8 @@ import org.apache.spark.metrics.source.Source;
 public final class ExecutorMetrics implements Source {
   private final MetricRegistry registry = new MetricRegistry();
 
-  /**
-   * @param fetched what the executor's fetches count
-   */
-  public ExecutorMetrics(final FetchCounters fetched) {
-    for (final Path path : Path.values()) {
+  public ExecutorMetrics(final Fetches fetched) {
+    for (final BlockPath path : BlockPath.values()) {
       count(Metric.bytes(path), () -> fetched.moved(path).bytes());
       count(Metric.blocks(path), () -> fetched.moved(path).blocks());
     }
@@ -61,15 +60,8 @@ public final class ExecutorMetrics implements Source {
 
   /** Adds the gauges of the executor's blocks in memory. */
   public void watch(final ShuffleNode node) {
-    pool(Metric.HOST_LIMIT, Metric.HOST_USED, Metric.HOST_PEAK, node, NodeStats::host);
-    spilled(
-        Metric.FILES_OUTPUTS,
-        Metric.FILES_SPILLED,
-        Metric.FILES_FINISHED,
-        Metric.FILES_NANOS,
-        Metric.FILES_FAILURES,
-        node,
-        stats -> stats.evictions().toFiles());
+    pool("HOST", node, NodeStats::host);
+    spilled("FILES", node, stats -> stats.evictions().toFiles());
     gauge(Metric.RECEIVE_BUFFERS, node, stats -> stats.receiveBuffers().slabs());
     gauge(Metric.SENDING_BYTES, node, stats -> stats.receiveBuffers().sendingBytes());
     gauge(Metric.SAVED_BYTES, node, stats -> stats.receiveBuffers().savedBytes());
@@ -91,15 +83,8 @@ public final class ExecutorMetrics implements Source {
   }
 
   private void watchGpu(final ShuffleNode node) {
-    spilled(
-        Metric.HOST_OUTPUTS,
-        Metric.HOST_SPILLED,
-        Metric.HOST_FINISHED,
-        Metric.HOST_NANOS,
-        Metric.HOST_FAILURES,
-        node,
-        stats -> stats.evictions().toHost());
-    pool(Metric.DEVICE_LIMIT, Metric.DEVICE_USED, Metric.DEVICE_PEAK, node, NodeStats::device);
+    spilled("HOST", node, stats -> stats.evictions().toHost());
+    pool("DEVICE", node, NodeStats::device);
     gauge(Metric.DEVICE_OVERFLOW, node, stats -> stats.evictions().overflowedBytes());
     loans(Metric.DEVICE_BORROWED, node, PoolStats.Loans::borrowedBytes);
     loans(Metric.DEVICE_BORROWED_PEAK, node, PoolStats.Loans::borrowedPeakBytes);
@@ -112,7 +97,25 @@ public final class ExecutorMetrics implements Source {
     gauge(Metric.FETCH_UNREADY, node, stats -> stats.leases().unreadyOutputs());
   }
 
-  /** Adds the gauge of the executor's blocks in files. */
+  /**
+   * Adds the gauges of this node's keeper.
+   *
+   * @param keeper what it said last
+   */
+  public void watchKeeper(final ShuffleNode node, final Supplier<KeeperStats> keeper) {
+    gauge(Metric.KEEPER, () -> node.hasKeeper() ? 1L : 0L);
+    gauge(Metric.KEEPER_HELD, () -> keeper.get().heldBytes());
+    gauge(Metric.KEEPER_LEFT, () -> keeper.get().leftBytes());
+    gauge(Metric.KEEPER_LEFT_OUTPUTS, () -> keeper.get().leftOutputs());
+    gauge(Metric.KEEPER_ADOPTED, () -> keeper.get().adoptedOutputs());
+    gauge(Metric.KEEPER_DROPPED, () -> keeper.get().droppedOutputs());
+    gauge(Metric.KEEPER_REFUSED, () -> keeper.get().refusedSegments());
+    gauge(Metric.KEEPER_SENT_BLOCKS, () -> keeper.get().sentBlocks());
+    gauge(Metric.KEEPER_SENT, () -> keeper.get().sentBytes());
+    gauge(Metric.KEEPER_FILES, () -> keeper.get().fileBytes());
+    gauge(Metric.KEEPER_FILES_OUTPUTS, () -> keeper.get().fileOutputs());
+  }
+
   public void watch(final MapOutputFiles files) {
     gauge(Metric.FILES_BYTES, files::bytes);
   }
@@ -122,15 +125,12 @@ public final class ExecutorMetrics implements Source {
     gauge(Metric.SHARED_BLOCKS, transfers::joined);
   }
 
+  /** Adds the gauges of a pool, whose metrics have names that begin with it. */
   private void pool(
-      final Metric limit,
-      final Metric used,
-      final Metric peak,
-      final ShuffleNode node,
-      final Function<NodeStats, PoolStats> pool) {
-    gauge(limit, node, stats -> pool.apply(stats).limitBytes());
-    gauge(used, node, stats -> pool.apply(stats).ownUsedBytes());
-    gauge(peak, node, stats -> pool.apply(stats).peakBytes());
+      final String name, final ShuffleNode node, final Function<NodeStats, PoolStats> pool) {
+    gauge(Metric.of(name, "LIMIT"), node, stats -> pool.apply(stats).limitBytes());
+    gauge(Metric.of(name, "USED"), node, stats -> pool.apply(stats).ownUsedBytes());
+    gauge(Metric.of(name, "PEAK"), node, stats -> pool.apply(stats).peakBytes());
   }
 
   private void loans(
@@ -141,19 +141,14 @@ public final class ExecutorMetrics implements Source {
         stats -> stats.device() == null ? 0 : count.applyAsLong(stats.device().loans()));
   }
 
+  /** Adds the gauges of what moved to a place, whose metrics have names that begin with it. */
   private void spilled(
-      final Metric outputs,
-      final Metric bytes,
-      final Metric finished,
-      final Metric nanos,
-      final Metric failures,
-      final ShuffleNode node,
-      final Function<NodeStats, SpilledOutputs> spilled) {
-    gauge(outputs, node, stats -> spilled.apply(stats).outputs());
-    gauge(bytes, node, stats -> spilled.apply(stats).bytes());
-    gauge(finished, node, stats -> spilled.apply(stats).finishedBytes());
-    gauge(nanos, node, stats -> spilled.apply(stats).nanos());
-    gauge(failures, node, stats -> spilled.apply(stats).failures());
+      final String to, final ShuffleNode node, final Function<NodeStats, SpilledOutputs> spilled) {
+    gauge(Metric.of(to, "OUTPUTS"), node, stats -> spilled.apply(stats).outputs());
+    gauge(Metric.of(to, "SPILLED"), node, stats -> spilled.apply(stats).bytes());
+    gauge(Metric.of(to, "FINISHED"), node, stats -> spilled.apply(stats).finishedBytes());
+    gauge(Metric.of(to, "NANOS"), node, stats -> spilled.apply(stats).nanos());
+    gauge(Metric.of(to, "FAILURES"), node, stats -> spilled.apply(stats).failures());
   }
 
   private void gauge(

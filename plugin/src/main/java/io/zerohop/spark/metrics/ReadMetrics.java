@@ -2,10 +2,10 @@ package io.zerohop.spark.metrics;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.spark.watch.ExecutorWatch;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -29,10 +29,11 @@ import org.jspecify.annotations.Nullable;
  * Counts one reader's bytes: in Spark's own metrics (reads in place as local, others as remote), in
  * the named accumulators, and for who watches the executor. Called by the task's own thread.
  */
-public final class ReadMetrics {
+public final class ReadMetrics implements Fetches.Listener {
   private static final long NANOS_PER_MILLI = 1_000_000;
 
   private final TaskContext task;
+  private final ShuffleReadMetricsReporter reporter;
   private final PathAccumulators accumulators;
   private final ExecutorWatch.Reader watch;
   private final BlockCount counted;
@@ -46,10 +47,12 @@ public final class ReadMetrics {
    */
   public ReadMetrics(
       final TaskContext task,
+      final ShuffleReadMetricsReporter reporter,
       final PathAccumulators accumulators,
       final ExecutorWatch.Reader watch,
       final boolean batches) {
     this.task = task;
+    this.reporter = reporter;
     this.accumulators = accumulators;
     this.watch = watch;
     this.counted = new BlockCount(batches);
@@ -60,48 +63,29 @@ public final class ReadMetrics {
     watch.end();
   }
 
-  /** Counts what a fetch tells, for this reporter. */
-  public FetchListener listener(final ShuffleReadMetricsReporter reporter) {
-    return new FetchListener() {
-      @Override
-      public void fetched(
-          final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
-        ReadMetrics.this.fetched(reporter, link.path(), blocks, bytes);
-        watch.fetched(source, link, blocks, bytes);
-      }
-
-      @Override
-      public void fellBack(
-          final BlockSource source, final List<Block> blocks, final Message reason) {
-        watch.fellBack(source, blocks, reason);
-      }
-
-      @Override
-      public void waited(final long nanos) {
-        ReadMetrics.this.waited(reporter, nanos);
-      }
-    };
-  }
-
-  /** Blocks arrived by {@code path}. */
-  private void fetched(
-      final ShuffleReadMetricsReporter reporter,
-      final Path path,
-      final List<Block> blocks,
-      final long bytes) {
+  @Override
+  public void fetched(
+      final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
     final long sparks = counted.add(blocks);
-    if (path.isInPlace()) {
+    if (link.path().isInPlace()) {
       reporter.incLocalBlocksFetched(sparks);
       reporter.incLocalBytesRead(bytes);
     } else {
       reporter.incRemoteBlocksFetched(sparks);
       reporter.incRemoteBytesRead(bytes);
     }
-    accumulators.add(task, path, bytes);
+    accumulators.add(task, link.path(), bytes);
+    watch.fetched(source, link, blocks, bytes);
   }
 
-  /** The reader waited; Spark counts milliseconds, so the rest is kept for the next time. */
-  private void waited(final ShuffleReadMetricsReporter reporter, final long nanos) {
+  @Override
+  public void fellBack(final BlockSource source, final List<Block> blocks, final Message reason) {
+    watch.fellBack(source, blocks, reason);
+  }
+
+  /** Spark counts milliseconds, so the rest is kept for the next time. */
+  @Override
+  public void waited(final long nanos) {
     waitedNanos += nanos;
     reporter.incFetchWaitTime(waitedNanos / NANOS_PER_MILLI);
     waitedNanos %= NANOS_PER_MILLI;
@@ -159,19 +143,20 @@ public final class ReadMetrics {
   public static final class PathAccumulators implements Serializable {
     private static final long serialVersionUID = 2L;
 
-    private final Map<Path, byte[]> packed = new EnumMap<>(Path.class);
+    private final Map<BlockPath, byte[]> packed = new EnumMap<>(BlockPath.class);
 
     /** The driver's own; Spark itself refers to them weakly only. */
-    private final transient Map<Path, LongAccumulator> originals = new EnumMap<>(Path.class);
+    private final transient Map<BlockPath, LongAccumulator> originals =
+        new EnumMap<>(BlockPath.class);
 
     /** Those that this task has made so far, if any. */
-    private transient @Nullable Map<Path, LongAccumulator> made;
+    private transient @Nullable Map<BlockPath, LongAccumulator> made;
 
     private PathAccumulators() {}
 
     public static PathAccumulators register(final SparkContext context) {
       final PathAccumulators accumulators = new PathAccumulators();
-      for (final Path path : Path.values()) {
+      for (final BlockPath path : BlockPath.values()) {
         final LongAccumulator bytes = context.longAccumulator(name(path));
         accumulators.originals.put(path, bytes);
         accumulators.packed.put(path, pack(bytes));
@@ -180,14 +165,14 @@ public final class ReadMetrics {
     }
 
     /** The name that tools see. */
-    static String name(final Path path) {
+    static String name(final BlockPath path) {
       return "zerohop." + Metric.bytes(path).key();
     }
 
     /** Adds what one window brought to a task. */
-    synchronized void add(final TaskContext task, final Path path, final long byteCount) {
+    synchronized void add(final TaskContext task, final BlockPath path, final long byteCount) {
       if (made == null) {
-        made = new EnumMap<>(Path.class);
+        made = new EnumMap<>(BlockPath.class);
       }
       made.computeIfAbsent(path, one -> unpack(Objects.requireNonNull(packed.get(one)), task))
           .add(byteCount);

@@ -14,7 +14,6 @@ import io.zerohop.spark.rapids.write.TableSink;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.scheduler.MapStatus;
@@ -105,7 +104,7 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       flush();
       final long start = System.nanoTime();
       checksum = sink.checksum(); // Before anything is published that a failure would leave behind.
-      lengths = sink.commit();
+      lengths = sink.output().commit();
       partitionLengths = lengths;
       packNanos += System.nanoTime() - start;
     } catch (final ZerohopException e) {
@@ -121,8 +120,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     exchange.written(sizes.total());
     task.context()
         .taskMetrics()
-        .incMemoryBytesSpilled(sink.overflowedBytes() + sink.spilledBytes());
-    task.context().taskMetrics().incDiskBytesSpilled(sink.spilledBytes());
+        .incMemoryBytesSpilled(sink.output().overflowedBytes() + sink.output().spilledBytes());
+    task.context().taskMetrics().incDiskBytesSpilled(sink.output().spilledBytes());
   }
 
   /** Packs a batch that is split already, behind what waits, to keep the order of the rows. */
@@ -193,20 +192,10 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
       return;
     }
     closed = true;
-    IOException failure = null;
-    try {
-      sink.close();
-    } catch (final IOException e) {
-      failure = e;
-    }
-    // Not if copies out of them do not end, which is no IOException.
-    pending.close();
+    sink.close();
+    pending.close(); // Not if copies out of it do not end.
     if (last != null) {
       last.close();
-    }
-    if (failure != null) {
-      throw new UncheckedIOException(
-          "Could not delete a temporary file of map output " + task.mapId(), failure);
     }
   }
 

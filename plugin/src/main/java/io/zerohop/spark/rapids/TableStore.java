@@ -1,13 +1,13 @@
 package io.zerohop.spark.rapids;
 
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.read.TableGather.DeviceGather;
@@ -15,8 +15,6 @@ import io.zerohop.spark.rapids.read.TableGather.HostGather;
 import io.zerohop.spark.rapids.write.TableSink;
 import io.zerohop.spark.rapids.write.TableSink.DeviceSink;
 import io.zerohop.spark.rapids.write.TableSink.HostSink;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
-import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.time.Duration;
 import java.util.List;
 import java.util.function.BooleanSupplier;
@@ -38,15 +36,15 @@ public sealed interface TableStore {
   TableSink newSink(int shuffleId, long mapId, int partitions, boolean rowChecksum, long attempt);
 
   /**
-   * Begins to fetch blocks for one reader, which closes the fetcher.
+   * Begins to fetch blocks for one reader, which closes the fetch.
    *
    * @param staged moves what cannot be read in place
-   * @param cancelled asked often; true ends any wait of this fetcher
+   * @param cancelled asked often; true ends any wait of this fetch
    */
-  BlockFetcher fetch(
+  Fetch fetch(
       List<BlockSource> sources,
       FallbackTransport staged,
-      FetchListener listener,
+      Fetches.Listener listener,
       BooleanSupplier cancelled);
 
   /** What brings the tables that one reader has fetched into memory of RAPIDS. */
@@ -69,17 +67,20 @@ public sealed interface TableStore {
         final int partitions,
         final boolean rowChecksum,
         final long attempt) {
-      final OverflowingOutput output =
-          new OverflowingOutput(
-              shuffleId, mapId, partitions, node.newMapOutput(shuffleId, mapId, partitions), files);
-      return new DeviceSink(node, output, partitions, rowChecksum, attempt, limit);
+      return new DeviceSink(
+          node,
+          files.newOutput(node, shuffleId, mapId, partitions, Tier.HOST),
+          partitions,
+          rowChecksum,
+          attempt,
+          limit);
     }
 
     @Override
-    public BlockFetcher fetch(
+    public Fetch fetch(
         final List<BlockSource> sources,
         final FallbackTransport staged,
-        final FetchListener listener,
+        final Fetches.Listener listener,
         final BooleanSupplier cancelled) {
       return node.fetch(sources, staged, listener, ReadSide.DEVICE, cancelled);
     }
@@ -97,9 +98,9 @@ public sealed interface TableStore {
    *
    * @param node without a GPU; absent if this executor has no shared memory
    * @param files take what has no room there
-   * @param staged how blocks come without shared memory
+   * @param fetches of this executor
    */
-  record HostTableStore(@Nullable ShuffleNode node, MapOutputFiles files, StagedReads staged)
+  record HostTableStore(@Nullable ShuffleNode node, MapOutputFiles files, Fetches fetches)
       implements TableStore {
 
     @Override
@@ -109,22 +110,18 @@ public sealed interface TableStore {
         final int partitions,
         final boolean rowChecksum,
         final long attempt) {
-      final MapOutputWriter memory =
-          node == null ? null : node.newMapOutput(shuffleId, mapId, partitions);
       return new HostSink(
-          new OverflowingOutput(shuffleId, mapId, partitions, memory, files),
+          files.newOutput(node, shuffleId, mapId, partitions, Tier.HOST),
           rowChecksum ? RowHash.unknown(attempt) : 0);
     }
 
     @Override
-    public BlockFetcher fetch(
+    public Fetch fetch(
         final List<BlockSource> sources,
-        final FallbackTransport transport,
-        final FetchListener listener,
+        final FallbackTransport staged,
+        final Fetches.Listener listener,
         final BooleanSupplier cancelled) {
-      return node == null
-          ? staged.fetch(sources, transport, listener, cancelled)
-          : node.fetch(sources, transport, listener, cancelled);
+      return fetches.begin(sources, staged, listener, ReadSide.HOST, cancelled);
     }
 
     @Override

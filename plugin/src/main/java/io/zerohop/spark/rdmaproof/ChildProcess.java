@@ -86,8 +86,6 @@ final class ChildProcess implements Side.Worker {
   /**
    * Starts one, and UCX in it.
    *
-   * @param kind of its memory
-   * @param side this host
    * @throws ProofException if it does not start
    */
   static ChildProcess start(final MemoryKind kind, final Side.Own side) {
@@ -118,7 +116,8 @@ final class ChildProcess implements Side.Worker {
     }
   }
 
-  private static void lines(final InputStream from, final Consumer<String> taker) {
+  /** Hands out the lines of a stream, until its process ends. */
+  static void lines(final InputStream from, final Consumer<String> taker) {
     try (BufferedReader in =
         new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8))) {
       for (String line = in.readLine(); line != null; line = in.readLine()) {

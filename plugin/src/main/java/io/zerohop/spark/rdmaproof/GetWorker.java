@@ -332,7 +332,6 @@ final class GetWorker {
       begin = clock.nanos();
     }
 
-    /** One is begun now. */
     synchronized void started() {
       started++;
     }

@@ -24,8 +24,6 @@ import org.jspecify.annotations.Nullable;
 /**
  * Properties of a host on which a proof depends. Names of hosts and addresses are not among it,
  * since it is to be published; the kernel's boot id is, and stays out of reports. Immutable.
- *
- * @param all each by its name
  */
 record HostFacts(Map<String, String> all) {
   static final String HARDWARE = "adapters";
@@ -43,12 +41,10 @@ record HostFacts(Map<String, String> all) {
   private static final String VIRTUAL = "/sys/devices/virtual/";
   private static final String NONE = "none";
 
-  /** Copies them. */
   HostFacts {
     all = java.util.Collections.unmodifiableMap(new LinkedHashMap<>(all));
   }
 
-  /** Returns the facts of this host. */
   static HostFacts read(final int gpu) {
     final Map<String, String> facts = new LinkedHashMap<>();
     facts.put(BOOT, text(BOOT_ID));
@@ -177,7 +173,6 @@ record HostFacts(Map<String, String> all) {
     return !hardware().equals(NONE);
   }
 
-  /** Returns its hardware adapters, in words. */
   String hardware() {
     return all.getOrDefault(HARDWARE, NONE);
   }

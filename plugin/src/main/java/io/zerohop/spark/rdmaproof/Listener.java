@@ -69,9 +69,7 @@ final class Listener implements AutoCloseable {
    *
    * @param address the own one, of the network that is trusted
    * @param port 0 for any
-   * @param gpu number of the GPU that is used
    * @param limit of all: waiting for the other side, and serving it
-   * @param log gets a line for what happens
    */
   Listener(
       final InetAddress address,
@@ -190,34 +188,32 @@ final class Listener implements AutoCloseable {
   }
 
   private List<String> answer(final Side.Own own, final String what, final List<String> words) {
-    switch (what) {
-      case FACTS:
-        return ProofWords.ok(own.facts().words().toArray());
-      case START:
-        return start(own, MemoryKind.of(words.get(0)));
-      case ASK:
-        final Duration patience = Duration.ofMillis(Long.parseLong(words.get(1)));
-        return worker(words)
-            .answer(
-                patience.compareTo(limit) > 0 ? limit : patience, words.subList(2, words.size()));
-      case STOP:
-        worker(words).stop();
-        return ProofWords.ok();
-      case RESUME:
-        worker(words).resume();
-        return ProofWords.ok();
-      case STATE:
-        return ProofWords.ok(worker(words).isStopped());
-      case KILL:
-        worker(words).kill();
-        return ProofWords.ok();
-      case END:
+    return switch (what) {
+      case FACTS -> ProofWords.ok(own.facts().words().toArray());
+      case START -> start(own, MemoryKind.of(words.get(0)));
+      case ASK -> ask(worker(words), words);
+      case STOP -> done(worker(words)::stop);
+      case RESUME -> done(worker(words)::resume);
+      case STATE -> ProofWords.ok(worker(words).isStopped());
+      case KILL -> done(worker(words)::kill);
+      case END -> {
         worker(words).close();
         workers.remove(words.get(0));
-        return ProofWords.ok();
-      default:
-        throw new ProofException("there is no request " + what);
-    }
+        yield ProofWords.ok();
+      }
+      default -> throw new ProofException("there is no request " + what);
+    };
+  }
+
+  private static List<String> done(final Runnable action) {
+    action.run();
+    return ProofWords.ok();
+  }
+
+  private List<String> ask(final ChildProcess worker, final List<String> words) {
+    final Duration patience = Duration.ofMillis(Long.parseLong(words.get(1)));
+    return worker.answer(
+        patience.compareTo(limit) > 0 ? limit : patience, words.subList(2, words.size()));
   }
 
   private List<String> start(final Side.Own own, final MemoryKind kind) {

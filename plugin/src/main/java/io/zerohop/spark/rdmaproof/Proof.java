@@ -23,10 +23,6 @@ final class Proof {
   private final PrintWriter log;
   private final List<ProofLine> findings = new ArrayList<>();
 
-  /**
-   * @param kinds of memory that are tried
-   * @param log gets a line for each finding
-   */
   Proof(
       final Side first,
       final Side second,
@@ -43,9 +39,8 @@ final class Proof {
   }
 
   /**
-   * Tries all of it. Should the other side be lost, the report says so, and has what was seen.
-   *
-   * @param job a job of Spark's, at the end, if one is wanted
+   * Tries all of it, with a job of Spark's at the end if one is wanted. Should the other side be
+   * lost, the report says so, and has what was seen.
    */
   ProofReport run(final @Nullable SparkJob job) {
     final HostFacts one = first.facts();

@@ -1,8 +1,10 @@
 package io.zerohop.spark.rdmaproof;
 
+import io.zerohop.shuffle.block.BlockPath;
 import java.io.IOException;
 import java.lang.reflect.InvocationTargetException;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -19,7 +21,8 @@ import org.apache.spark.sql.SparkSession;
  */
 public final class ProofApplication {
   private static final int PARTITIONS = 64;
-  private static final List<String> PATHS = List.of("local", "peer", "ucx", "sent", "staged");
+  private static final List<String> PATHS =
+      Arrays.stream(BlockPath.values()).map(BlockPath::label).toList();
 
   private ProofApplication() {}
 
@@ -38,7 +41,6 @@ public final class ProofApplication {
    * Runs the job, and prints one line for the process that started it.
    *
    * @param arguments how many rows
-   * @throws IOException if nobody reads it
    */
   public static void main(final String[] arguments) throws IOException {
     final long rows = Long.parseLong(arguments[0]);

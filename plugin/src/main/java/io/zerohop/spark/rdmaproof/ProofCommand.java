@@ -182,7 +182,6 @@ public final class ProofCommand implements Callable<Integer> {
     }
   }
 
-  /** Returns the secret. */
   private byte[] check() {
     if (listen == (host != null)) {
       throw invalid("either --listen, or the name of the host that listens");
@@ -275,24 +274,11 @@ public final class ProofCommand implements Callable<Integer> {
   }
 
   /** The host at the other end of a connection, whose {@link Listener} starts its workers. */
-  static final class OtherSide implements Side {
+  record OtherSide(ProvenChannel channel, String name) implements Side {
     /** Beside the time that the other side itself waits for its worker. */
     private static final Duration WAY = Duration.ofSeconds(20);
 
     private static final Duration START = Duration.ofSeconds(90);
-
-    private final ProvenChannel channel;
-    private final String name;
-
-    OtherSide(final ProvenChannel channel, final String name) {
-      this.channel = channel;
-      this.name = name;
-    }
-
-    @Override
-    public String name() {
-      return name;
-    }
 
     @Override
     public HostFacts facts() {

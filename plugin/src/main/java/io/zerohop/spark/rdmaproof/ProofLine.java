@@ -10,10 +10,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * One line of a proof. Immutable.
  *
- * @param check what was checked, by its name
  * @param memory whose bytes were read; absent where that does not matter
  * @param owner name of the host that owned them; empty where that does not matter
- * @param what what was done, in words
  * @param bytes of each get; 0 where that does not matter
  * @param value what was counted or measured; NaN if nothing was
  * @param unit of the value
@@ -96,6 +94,11 @@ record ProofLine(
       final Result result,
       final String why) {
     return new ProofLine(check, memory, owner, what, 0, Double.NaN, "", result, why);
+  }
+
+  /** Returns this line with what was counted or measured, of gets of so many bytes. */
+  ProofLine measured(final long ofBytes, final double measured, final String in) {
+    return new ProofLine(check, memory, owner, what, ofBytes, measured, in, result, why);
   }
 
   /**

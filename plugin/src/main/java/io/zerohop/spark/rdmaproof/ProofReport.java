@@ -8,19 +8,16 @@ import io.zerohop.spark.rdmaproof.ProofLine.Result;
 import java.time.LocalDate;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Set;
 
 /**
  * The result of a proof. Immutable.
  *
- * @param firstName name of a host
- * @param first what it has
- * @param secondName name of the other one
- * @param second what that has
- * @param kinds of memory that were asked for
  * @param findings in the order in which they came
  */
 record ProofReport(
@@ -37,7 +34,6 @@ record ProofReport(
       Set.of(Check.UCX, Check.REGISTER, Check.CONTENTS, Check.ONE_SIDED, Check.KILLED);
   private static final int DIRECTIONS = 2;
 
-  /** Copies the lists. */
   ProofReport {
     kinds = Set.copyOf(kinds);
     findings = List.copyOf(findings);
@@ -60,7 +56,6 @@ record ProofReport(
   /** The verdict on a kind of memory, and why it is not proven. */
   record Judgement(Verdict verdict, List<String> why) {}
 
-  /** Returns the judgement on one kind of memory. */
   Judgement of(final MemoryKind kind) {
     final List<String> missing = new ArrayList<>();
     final List<String> wrong = new ArrayList<>();
@@ -148,12 +143,11 @@ record ProofReport(
     return all().verdict().ordinal();
   }
 
-  /** A line for people. */
   static String line(final ProofLine finding) {
     final String value =
         Double.isNaN(finding.value())
             ? ""
-            : String.format(Locale.ROOT, " %s %s", Json.number(finding.value()), finding.unit());
+            : " " + Json.significant(finding.value()).toPlainString() + " " + finding.unit();
     return String.format(
         Locale.ROOT,
         "%-7s %-9s %-2s %s%s%s%s",
@@ -166,7 +160,6 @@ record ProofReport(
         finding.why().isEmpty() ? "" : " (" + finding.why() + ")");
   }
 
-  /** The verdict for people. */
   String text() {
     final Judgement all = all();
     return all.verdict().words() + (all.why().isEmpty() ? "" : ": " + String.join("; ", all.why()));
@@ -175,59 +168,48 @@ record ProofReport(
   /** For programs, and to be published; docs/rdma-proof.md says what it has. */
   String json() {
     final Judgement all = all();
-    final Json json = new Json();
-    json.object();
-    json.name("tool").value("rdma-proof");
-    json.name("format").value(FORMAT);
-    json.name("zerohop").value(Report.version());
-    json.name("date").value(LocalDate.now(ZoneOffset.UTC).toString());
-    json.name("verdict").value(all.verdict().words());
-    json.name("why").array();
-    all.why().forEach(json::value);
-    json.end().name("not_done").array();
-    notDone().forEach(json::value);
-    json.end().name("memory").object();
+    final Map<String, Object> memory = new LinkedHashMap<>();
     for (final MemoryKind kind : MemoryKind.values()) {
-      json.name(kind.key()).value(of(kind).verdict().words());
+      memory.put(kind.key(), of(kind).verdict().words());
     }
-    json.end().name("hosts").object();
-    host(json, firstName, first);
-    host(json, secondName, second);
-    json.end().name("findings").array();
-    findings.forEach(each -> write(json, each));
-    return json.end().end().toString();
+    return Json.text(
+        Json.object(
+            "tool", "rdma-proof",
+            "format", FORMAT,
+            "zerohop", Report.version(),
+            "date", LocalDate.now(ZoneOffset.UTC),
+            "verdict", all.verdict().words(),
+            "why", all.why(),
+            "not_done", notDone(),
+            "memory", memory,
+            "hosts", Json.object(firstName, published(first), secondName, published(second)),
+            "findings", findings.stream().map(ProofReport::published).toList()));
   }
 
-  private static void host(final Json json, final String name, final HostFacts facts) {
-    json.name(name).object();
-    facts
-        .all()
-        .forEach(
-            (fact, value) -> {
-              if (!fact.equals(HostFacts.BOOT)) {
-                json.name(fact).value(value);
-              }
-            });
-    json.end();
+  private static Map<String, String> published(final HostFacts facts) {
+    final Map<String, String> known = new LinkedHashMap<>(facts.all());
+    known.remove(HostFacts.BOOT);
+    return known;
   }
 
-  private static void write(final Json json, final ProofLine finding) {
-    json.object().name("check").value(finding.check().key());
+  private static Map<String, Object> published(final ProofLine finding) {
+    final Map<String, Object> line = Json.object("check", finding.check().key());
     if (finding.memory() != null) {
-      json.name("memory").value(finding.memory().key());
+      line.put("memory", finding.memory().key());
     }
     if (!finding.owner().isEmpty()) {
-      json.name("owner").value(finding.owner());
+      line.put("owner", finding.owner());
     }
-    json.name("what").value(finding.what());
+    line.put("what", finding.what());
     if (finding.bytes() > 0) {
-      json.name("bytes").value(finding.bytes());
+      line.put("bytes", finding.bytes());
     }
     if (!Double.isNaN(finding.value())) {
-      json.name("value").significant(finding.value());
-      json.name("unit").value(finding.unit());
+      line.put("value", Json.significant(finding.value()));
+      line.put("unit", finding.unit());
     }
-    json.name("result").value(finding.result().name().toLowerCase(Locale.ROOT));
-    json.name("why").value(finding.why()).end();
+    line.put("result", finding.result().name().toLowerCase(Locale.ROOT));
+    line.put("why", finding.why());
+    return line;
   }
 }

@@ -21,6 +21,7 @@ import javax.crypto.Cipher;
 import javax.crypto.Mac;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection between two processes that know one secret. Each proves it by an HMAC-SHA256 over
@@ -52,15 +53,35 @@ final class ProvenChannel implements AutoCloseable {
   /** The keys of the two directions. */
   private record Keys(SecretKeySpec sending, SecretKeySpec receiving) {}
 
-  /** Proves, and has the other side prove itself. */
+  /**
+   * Proves, and has the other side prove itself; closes the socket if that fails.
+   *
+   * @param server to connect to; absent at the server
+   */
   private ProvenChannel(
-      final Socket socket, final boolean client, final byte[] secret, final Deadline deadline)
+      final Socket socket,
+      final @Nullable InetSocketAddress server,
+      final byte[] secret,
+      final Duration limit)
       throws IOException {
+    final Deadline deadline = Deadline.in(limit);
     this.socket = socket;
-    socket.setTcpNoDelay(true);
-    final Keys keys = client ? proveAsClient(secret, deadline) : proveAsServer(secret, deadline);
-    this.sending = keys.sending();
-    this.receiving = keys.receiving();
+    boolean done = false;
+    try {
+      if (server != null) {
+        socket.connect(server, deadline.remainingMillis());
+      }
+      socket.setTcpNoDelay(true);
+      final Keys keys =
+          server == null ? proveAsServer(secret, deadline) : proveAsClient(secret, deadline);
+      this.sending = keys.sending();
+      this.receiving = keys.receiving();
+      done = true;
+    } finally {
+      if (!done) {
+        socket.close();
+      }
+    }
   }
 
   /**
@@ -72,38 +93,13 @@ final class ProvenChannel implements AutoCloseable {
   static ProvenChannel connect(
       final InetSocketAddress address, final byte[] secret, final Duration limit)
       throws IOException {
-    final Deadline deadline = Deadline.in(limit);
-    final Socket socket = new Socket();
-    boolean done = false;
-    try {
-      socket.connect(address, deadline.remainingMillis());
-      final ProvenChannel channel = new ProvenChannel(socket, true, secret, deadline);
-      done = true;
-      return channel;
-    } finally {
-      if (!done) {
-        socket.close();
-      }
-    }
+    return new ProvenChannel(new Socket(), address, secret, limit);
   }
 
-  /**
-   * Takes a connection over, which is closed if the other side does not prove itself in time.
-   *
-   * @throws IOException if it does not
-   */
+  /** Takes a connection over, which is closed if the other side does not prove itself in time. */
   static ProvenChannel accept(final Socket socket, final byte[] secret, final Duration limit)
       throws IOException {
-    boolean done = false;
-    try {
-      final ProvenChannel channel = new ProvenChannel(socket, false, secret, Deadline.in(limit));
-      done = true;
-      return channel;
-    } finally {
-      if (!done) {
-        socket.close();
-      }
-    }
+    return new ProvenChannel(socket, null, secret, limit);
   }
 
   private Keys proveAsClient(final byte[] secret, final Deadline deadline) throws IOException {

@@ -8,11 +8,9 @@ import java.util.List;
 
 /** One of the two hosts of a proof. Used by one thread. */
 interface Side {
-
   /** Its name in reports. */
   String name();
 
-  /** Returns the facts of this side. */
   HostFacts facts();
 
   /**
@@ -44,7 +42,6 @@ interface Side {
     /** Continues it (SIGCONT). */
     void resume();
 
-    /** Returns whether the kernel reports it as stopped now. */
     boolean isStopped();
 
     /** Kills it (SIGKILL), stopped or not. */
@@ -67,9 +64,7 @@ interface Side {
   /**
    * This host.
    *
-   * @param name of it in reports
    * @param host address of the interface that UCX may listen on
-   * @param gpu number of the GPU that is used
    * @param life after which a worker is killed
    * @param log gets what workers and their libraries print
    */

@@ -6,11 +6,8 @@ import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
 import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
 import io.zerohop.spark.rdmaproof.ProofLine.Result;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStream;
-import java.io.InputStreamReader;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -22,10 +19,6 @@ import java.util.concurrent.TimeUnit;
  * A job on a Spark cluster with executors on both hosts, started by {@code spark-submit}. It
  * shuffles rows, or RAPIDS' batches if the settings name its plugin. Immutable.
  *
- * @param home an installation of Spark
- * @param master as {@code spark-submit} takes it
- * @param jar this one
- * @param rows that are distributed anew
  * @param conf settings beside those that Zerohop needs
  * @param end of all of the proof
  */
@@ -33,7 +26,6 @@ record SparkJob(
     Path home, String master, Path jar, long rows, Map<String, String> conf, Deadline end) {
   private static final String WHAT = "a repartition whose rows are right, and come by UCX";
 
-  /** Copies the settings. */
   SparkJob {
     conf = Map.copyOf(conf);
   }
@@ -54,7 +46,6 @@ record SparkJob(
     return command;
   }
 
-  /** Runs it. */
   ProofLine run() {
     final ProcessBuilder builder =
         new ProcessBuilder(command()).redirectError(ProcessBuilder.Redirect.INHERIT);
@@ -85,18 +76,15 @@ record SparkJob(
   }
 
   private static void collect(final InputStream from, final List<String> lines) {
-    try (BufferedReader in =
-        new BufferedReader(new InputStreamReader(from, StandardCharsets.UTF_8))) {
-      for (String line = in.readLine(); line != null; line = in.readLine()) {
-        if (line.startsWith(GetWorker.MARK)) {
-          synchronized (lines) {
-            lines.add(line.substring(GetWorker.MARK.length()));
+    ChildProcess.lines(
+        from,
+        line -> {
+          if (line.startsWith(GetWorker.MARK)) {
+            synchronized (lines) {
+              lines.add(line.substring(GetWorker.MARK.length()));
+            }
           }
-        }
-      }
-    } catch (final IOException e) {
-      return; // It has been ended.
-    }
+        });
   }
 
   /**
@@ -122,19 +110,16 @@ record SparkJob(
             .filter(it -> it.startsWith("sent ") || it.startsWith("staged "))
             .anyMatch(it -> !it.endsWith(" 0"));
     final String why = said.get(1) + "; bytes by path: " + bytes;
-    return new ProofLine(
-        Check.JOB,
-        null,
-        "",
-        WHAT,
-        0,
-        right ? Math.max(1, byUcx) : 0,
-        right ? "bytes by UCX" : "right rows",
-        right && byUcx > 0 && !others ? Result.PASSED : Result.FAILED,
-        (right ? "" : "rows are wrong; ") + why);
+    return ProofLine.of(
+            Check.JOB,
+            WHAT,
+            right && byUcx > 0 && !others ? Result.PASSED : Result.FAILED,
+            (right ? "" : "rows are wrong; ") + why)
+        .measured(
+            0, right ? (double) Math.max(1, byUcx) : 0, right ? "bytes by UCX" : "right rows");
   }
 
   private static ProofLine failed(final String why) {
-    return new ProofLine(Check.JOB, null, "", WHAT, 0, 0, "right rows", Result.FAILED, why);
+    return ProofLine.of(Check.JOB, WHAT, Result.FAILED, why).measured(0, 0, "right rows");
   }
 }

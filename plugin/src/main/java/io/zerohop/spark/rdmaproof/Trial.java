@@ -84,8 +84,6 @@ final class Trial {
   }
 
   /**
-   * @param owner of the memory
-   * @param reader of it
    * @param adapters whether both have one, so that gets have to be one-sided
    * @param findings gets each as soon as it is there
    */
@@ -159,7 +157,7 @@ final class Trial {
     } catch (final Side.LostException e) {
       throw e;
     } catch (final RuntimeException e) { // Also what a worker says that makes no sense.
-      finding = finding(check, what, 0, Double.NaN, "", Result.FAILED, reason(e));
+      finding = finding(check, what, Result.FAILED, reason(e));
     }
     findings.accept(finding);
     return finding.result() == Result.PASSED;
@@ -171,19 +169,12 @@ final class Trial {
   }
 
   private void skip(final Check check, final String what) {
-    findings.accept(
-        finding(check, what, 0, Double.NaN, "", Result.SKIPPED, "what it needs has failed"));
+    findings.accept(finding(check, what, Result.SKIPPED, "what it needs has failed"));
   }
 
   private ProofLine finding(
-      final Check check,
-      final String what,
-      final long each,
-      final double value,
-      final String unit,
-      final Result result,
-      final String why) {
-    return new ProofLine(check, kind, owner.name(), what, each, value, unit, result, why);
+      final Check check, final String what, final Result result, final String why) {
+    return ProofLine.of(check, kind, owner.name(), what, result, why);
   }
 
   private ProofLine start() {
@@ -192,9 +183,6 @@ final class Trial {
     return finding(
         Check.UCX,
         "UCX starts at both, as in executors",
-        0,
-        Double.NaN,
-        "",
         Result.PASSED,
         "owner: " + about(owning()).get(1) + "; reader: " + about(reading()).get(1));
   }
@@ -219,14 +207,8 @@ final class Trial {
       }
     }
     connect();
-    return finding(
-        Check.REGISTER,
-        "a segment is registered at the owner",
-        bytes,
-        target().registeredMillis(),
-        "ms",
-        Result.PASSED,
-        refusal);
+    return finding(Check.REGISTER, "a segment is registered at the owner", Result.PASSED, refusal)
+        .measured(bytes, target().registeredMillis(), "ms");
   }
 
   private Target memory(final Side.Worker worker) {
@@ -288,13 +270,11 @@ final class Trial {
     }
     get(bytes, 0, GET_MILLIS);
     return finding(
-        Check.CONTENTS,
-        "gets of 1 byte to all of the segment that bring the right bytes and no more",
-        bytes,
-        count + 1,
-        "gets",
-        Result.PASSED,
-        "");
+            Check.CONTENTS,
+            "gets of 1 byte to all of the segment that bring the right bytes and no more",
+            Result.PASSED,
+            "")
+        .measured(bytes, count + 1, "gets");
   }
 
   private long[] sizes() {
@@ -326,7 +306,8 @@ final class Trial {
     }
     reading().ask(SHORT.plus(LONG), "await", Long.toString(LONG.toMillis()));
     final Result result = why.isEmpty() ? Result.PASSED : Result.FAILED;
-    return finding(Check.ONE_SIDED, what, 0, ended, "of " + sizes().length + " gets", result, why);
+    return finding(Check.ONE_SIDED, what, result, why)
+        .measured(0, ended, "of " + sizes().length + " gets");
   }
 
   private void rates() {
@@ -346,16 +327,19 @@ final class Trial {
           askForGets(LONG, "rate", size, depth, extent.rateMillis(), GET_MILLIS);
       if (depth == 1) {
         final double micros = number(answer, 2) / 1e3;
-        findings.accept(finding(Check.RATE, what, size, micros, "us", Result.PASSED, "median"));
+        findings.accept(
+            finding(Check.RATE, what, Result.PASSED, "median").measured(size, micros, "us"));
       }
       if (size >= 4 << 10) {
         final double rate = (double) size * number(answer, 0) / Math.max(1, number(answer, 1));
-        findings.accept(finding(Check.RATE, what, size, rate, "GB/s", Result.PASSED, "mean"));
+        findings.accept(
+            finding(Check.RATE, what, Result.PASSED, "mean").measured(size, rate, "GB/s"));
       }
     } catch (final Side.LostException e) {
       throw e;
     } catch (final RuntimeException e) {
-      findings.accept(finding(Check.RATE, what, size, Double.NaN, "us", Result.FAILED, reason(e)));
+      findings.accept(
+          finding(Check.RATE, what, Result.FAILED, reason(e)).measured(size, Double.NaN, "us"));
     }
   }
 
@@ -377,15 +361,13 @@ final class Trial {
     reading().ask(SHORT, "loopback");
     final boolean any = struck > 0;
     return finding(
-        Check.KILLED,
-        "longest time from giving a killed owner up until all its gets have ended, each once",
-        KILL_BYTES,
-        worst,
-        "ms",
-        any ? Result.PASSED : extent.kills() == 0 ? Result.SKIPPED : Result.FAILED,
-        any
-            ? struck + " of " + extent.kills() + " were killed while gets were under way"
-            : "none was killed while gets were under way");
+            Check.KILLED,
+            "longest time from giving a killed owner up until all its gets have ended, each once",
+            any ? Result.PASSED : extent.kills() == 0 ? Result.SKIPPED : Result.FAILED,
+            any
+                ? struck + " of " + extent.kills() + " were killed while gets were under way"
+                : "none was killed while gets were under way")
+        .measured(KILL_BYTES, worst, "ms");
   }
 
   /** Returns whether gets were under way when the owner died. */

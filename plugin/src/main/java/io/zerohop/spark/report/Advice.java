@@ -31,7 +31,6 @@ public record Advice(
     where = where == null ? "" : where;
   }
 
-  /** Returns the advice of a message. */
   public static Advice of(final String check, final String verdict, final Message message) {
     return new Advice(
         check, verdict, message.code(), message.reasoned(), message.where(), message.remedy());

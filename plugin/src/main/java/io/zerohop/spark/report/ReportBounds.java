@@ -1,10 +1,11 @@
 package io.zerohop.spark.report;
 
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
@@ -38,7 +39,9 @@ public final class ReportBounds {
       ReportCounters.MAX_ADVICE_CHARS + ReportCounters.CUT.length();
 
   private static final Set<String> PATHS =
-      Arrays.stream(Path.values()).map(Path::label).collect(Collectors.toUnmodifiableSet());
+      Arrays.stream(BlockPath.values())
+          .map(BlockPath::label)
+          .collect(Collectors.toUnmodifiableSet());
 
   private static final Set<String> LINKS =
       Arrays.stream(Link.values()).map(Link::label).collect(Collectors.toUnmodifiableSet());
@@ -97,6 +100,11 @@ public final class ReportBounds {
     return LongStream.of(values).allMatch(value -> value >= 0 && value <= MAX_COUNT);
   }
 
+  /** Adds counts; a sum of what is within bounds stays there. */
+  public static long plus(final long sum, final long more) {
+    return Math.min(MAX_COUNT, sum + more);
+  }
+
   private static boolean isFlow(final Flow flow) {
     return isText(flow.owner(), MAX_NAME)
         && flow.path() != null
@@ -142,14 +150,32 @@ public final class ReportBounds {
 
   private static boolean isMemory(final Memory memory) {
     return areCounts(
-        memory.hostUsed(),
-        memory.hostLimit(),
-        memory.deviceUsed(),
-        memory.deviceLimit(),
-        memory.files(),
-        memory.overflowed(),
-        memory.spilledToHost(),
-        memory.spilledToFiles());
+            memory.hostUsed(),
+            memory.hostLimit(),
+            memory.deviceUsed(),
+            memory.deviceLimit(),
+            memory.files(),
+            memory.overflowed(),
+            memory.spilledToHost(),
+            memory.spilledToFiles())
+        && (memory.keeper() == null || isKeeper(memory.keeper()));
+  }
+
+  private static boolean isKeeper(final Keeper keeper) {
+    return isProcess(keeper.release(), keeper.started())
+        && areCounts(
+            keeper.limit(),
+            keeper.held(),
+            keeper.left(),
+            keeper.outputs(),
+            keeper.adopted(),
+            keeper.dropped(),
+            keeper.removed(),
+            keeper.refused(),
+            keeper.shared(),
+            keeper.sent(),
+            keeper.files(),
+            keeper.filesLimit());
   }
 
   private static boolean isContact(final Contact contact) {

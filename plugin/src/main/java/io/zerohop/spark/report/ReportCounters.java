@@ -2,9 +2,9 @@ package io.zerohop.spark.report;
 
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -179,12 +179,7 @@ public final class ReportCounters implements ContactListener {
     return flows.isEmpty() && shuffles.isEmpty() && contacts.isEmpty() && advice.isEmpty();
   }
 
-  /**
-   * A report of what was counted; counting begins anew.
-   *
-   * @param node names this machine
-   * @param memory the executor's pools now
-   */
+  /** A report of what was counted; counting begins anew. */
   public synchronized ShuffleReport drain(
       final String executorId, final String node, final Memory memory) {
     final List<Flow> moved = new ArrayList<>();
@@ -255,7 +250,7 @@ public final class ReportCounters implements ContactListener {
   private static final class UseCount {
     private final TreeSet<Integer> writers = new TreeSet<>();
     private final TreeSet<Integer> readers = new TreeSet<>();
-    private final Map<Path, MovedCount> moved = new EnumMap<>(Path.class);
+    private final Map<BlockPath, MovedCount> moved = new EnumMap<>(BlockPath.class);
     private final Map<String, Long> fallbacks = new HashMap<>();
     private final Map<String, Cause> causes = new HashMap<>();
     private long waitNanos;
@@ -312,11 +307,6 @@ public final class ReportCounters implements ContactListener {
     private long waitNanos;
     private boolean ended;
 
-    /**
-     * Counts of one reader.
-     *
-     * @param shuffleId the shuffle that is read
-     */
     public ReaderCounts(final ReportCounters executor, final int shuffleId) {
       this.executor = executor;
       this.shuffleId = shuffleId;

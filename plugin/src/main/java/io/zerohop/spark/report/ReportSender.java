@@ -50,15 +50,9 @@ public final class ReportSender implements AutoCloseable {
   /**
    * Begins to report.
    *
-   * @param executorId this executor
-   * @param node names this machine
-   * @param counters what is reported
-   * @param memory the executor's pools now
    * @param doctor looks at this executor, once and in the background; ends in a limited time
    * @param driver takes a report as JSON; may fail, and waits a limited time
    * @param interval longest time between two reports
-   * @param housekeeping has the reports sent
-   * @param clock by which the rate is measured
    */
   public ReportSender(
       final String executorId,
@@ -175,7 +169,6 @@ public final class ReportSender implements AutoCloseable {
     /**
      * @param most reports in a burst
      * @param interval between reports; earns another one at once
-     * @param now when this begins
      */
     SendRate(final int most, final Duration interval, final long now) {
       this.most = most;
@@ -205,7 +198,6 @@ public final class ReportSender implements AutoCloseable {
       return now - due >= 0;
     }
 
-    /** A report was sent. */
     void sent(final int chars, final long now) {
       earn(now);
       due = now + nanos * (chars / INTERVAL_CHARS);
@@ -218,7 +210,6 @@ public final class ReportSender implements AutoCloseable {
    * take reports, each attempt waits as long as Spark's RPC does and fails.
    */
   public static final class DriverReports implements Consumer<String> {
-    /** The endpoint in the driver. */
     public static final String ENDPOINT = "zerohop-reports";
 
     private final SparkEnv env;

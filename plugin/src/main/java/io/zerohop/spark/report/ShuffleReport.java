@@ -3,6 +3,7 @@ package io.zerohop.spark.report;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -14,11 +15,9 @@ import org.jspecify.annotations.Nullable;
  * and from there into Spark's event log; a reader of another release ignores what it does not know
  * and takes what is missing for nothing. Immutable.
  *
- * @param executorId who reports
  * @param node names the machine that it runs on, the same for all executors there; empty if unknown
  * @param timeMillis when, in milliseconds since 1970, by the executor's clock
  * @param flows what its readers got from each owner
- * @param shuffles what its tasks did with each shuffle
  * @param memory its pools and files now; absent if this report says nothing of them
  * @param contacts executors that it got to know
  * @param advice what the doctor would say of this process
@@ -57,11 +56,7 @@ public record ShuffleReport(
   /**
    * Bytes from one owner over one link.
    *
-   * @param owner the executor that held the blocks
-   * @param path the path's label
    * @param link the link's label; of a release that does not tell links apart the path's
-   * @param blocks how many
-   * @param bytes their bytes
    * @param busyMillis time during which such blocks were handed out, in slots of {@link
    *     ReportCounters#SLOT_MILLIS}
    * @param fullBytes bytes of those slots that lie between two others, so that the link was in use
@@ -84,20 +79,12 @@ public record ShuffleReport(
     }
   }
 
-  /**
-   * Blocks and their bytes.
-   *
-   * @param blocks how many
-   * @param bytes their bytes
-   */
+  /** Blocks and their bytes. */
   public record Moved(long blocks, long bytes) {}
 
   /**
    * Use of one shuffle by tasks.
    *
-   * @param shuffleId the shuffle
-   * @param writers stages that wrote it here
-   * @param readers stages that read it here
    * @param moved what was read, by the path's label
    * @param waitNanos time in nanoseconds that readers waited for blocks
    * @param fallbacks blocks that had to be staged, by the reason
@@ -143,7 +130,6 @@ public record ShuffleReport(
       remedy = remedy == null ? "" : remedy;
     }
 
-    /** Returns this cause with another number of bytes. */
     public Cause withBytes(final long all) {
       return new Cause(code, remedy, all);
     }
@@ -152,14 +138,13 @@ public record ShuffleReport(
   /**
    * The places of an executor's map outputs; all in bytes.
    *
-   * @param hostUsed in the pool in host memory
    * @param hostLimit most that may be there
-   * @param deviceUsed in the pool in GPU memory
    * @param deviceLimit most that may be there; 0 if there is no such pool
-   * @param files in files
    * @param overflowed went to host memory since the start, since GPU memory was full
    * @param spilledToHost moved from GPU memory to host memory since the start
    * @param spilledToFiles moved from host memory to files since the start
+   * @param keeper what the keeper of the node says; absent without keepers, and of a release that
+   *     does not say
    */
   public record Memory(
       long hostUsed,
@@ -169,7 +154,74 @@ public record ShuffleReport(
       long files,
       long overflowed,
       long spilledToHost,
-      long spilledToFiles) {}
+      long spilledToFiles,
+      @Nullable Keeper keeper) {}
+
+  /**
+   * The keeper of a node, as it says to its executors; outputs are map outputs of executors that
+   * have ended. Counts are since its start.
+   *
+   * @param started when, in milliseconds since 1970; 0 if none is connected, and then nothing else
+   *     is known
+   * @param release of its jar; empty if it is not known
+   * @param limit maximum of bytes that it holds
+   * @param held bytes that it holds, of executors that live and of those that have ended
+   * @param left the part of them of those that have ended
+   * @param outputs that it has
+   * @param adopted outputs that it took over
+   * @param dropped of these, those that it dropped
+   * @param removed of these, those that it removed because memory was short
+   * @param refused segments that it did not take because of its limit
+   * @param shared bytes that it gave executors of its node to map
+   * @param sent bytes that it sent to executors that asked for them
+   * @param files bytes that it has in files
+   * @param filesLimit maximum of them; 0 if nothing goes to files
+   */
+  public record Keeper(
+      long started,
+      String release,
+      long limit,
+      long held,
+      long left,
+      long outputs,
+      long adopted,
+      long dropped,
+      long removed,
+      long refused,
+      long shared,
+      long sent,
+      long files,
+      long filesLimit) {
+
+    /** Takes a release that is missing for one that is not known. */
+    public Keeper {
+      release = release == null ? "" : release;
+    }
+
+    /** Returns what a keeper says, as it travels. */
+    public static Keeper of(final KeeperStats stats) {
+      return new Keeper(
+          stats.startedMillis(),
+          stats.release(),
+          Math.min(ReportBounds.MAX_COUNT, stats.limitBytes()),
+          stats.heldBytes(),
+          stats.leftBytes(),
+          stats.leftOutputs(),
+          stats.adoptedOutputs(),
+          stats.droppedOutputs(),
+          stats.removedOutputs(),
+          stats.refusedSegments(),
+          stats.sharedBytes(),
+          stats.sentBytes(),
+          stats.fileBytes(),
+          Math.min(ReportBounds.MAX_COUNT, stats.fileLimitBytes()));
+    }
+
+    /** Whether the executor is connected to it. */
+    public boolean connected() {
+      return started > 0;
+    }
+  }
 
   /**
    * A connection to an executor.
@@ -188,7 +240,6 @@ public record ShuffleReport(
 
     private ReportJson() {}
 
-    /** The text of a record. */
     public static String write(final Object value) {
       try {
         return MAPPER.writeValueAsString(value);

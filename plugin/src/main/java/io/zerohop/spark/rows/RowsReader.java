@@ -2,9 +2,8 @@ package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkLinks;
@@ -13,8 +12,6 @@ import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.ReduceTask.ReadEnd;
-import io.zerohop.spark.task.TrackedBlocks;
-import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.function.BooleanSupplier;
 import org.apache.spark.Aggregator;
@@ -81,39 +78,14 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   }
 
   private Iterator<? extends Product2<?, ?>> records() {
-    final List<BlockSource> sources =
-        TrackedBlocks.sources(task.blocks(), task.context().taskAttemptId());
-    final BlockFetcher fetcher =
-        node.fetch(
-            sources,
-            staged,
-            task.pathMetrics().listener(task.metrics()),
-            task.context()::isInterrupted);
+    final Fetch fetch =
+        node.fetch(task.sources(0), staged, task.pathMetrics(), task.context()::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
     final BlockRecords any = streamed(dependency.serializer().newInstance());
-    final ReadEnd end = new ReadEnd();
     final BlockRecordIterator iterator =
         new BlockRecordIterator(
-            fetcher,
-            rows == null ? any : new UnsafeRowRecords(rows, any, fetcher::hasMore),
-            task.context(),
-            task.metrics(),
-            () -> {
-              task.context().taskMetrics().mergeShuffleReadMetrics();
-              fetcher.close();
-              task.pathMetrics().end();
-              end.done();
-            });
-    end.register(
-        task.context(),
-        () -> {
-          iterator.count();
-          try {
-            TrackedBlocks.finish(fetcher, task.context());
-          } finally {
-            task.pathMetrics().end();
-          }
-        });
+            fetch, rows == null ? any : new UnsafeRowRecords(rows, any, fetch::hasMore), task);
+    iterator.end.begin(task, fetch, iterator::count);
     return iterator;
   }
 
@@ -179,26 +151,20 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private static final class BlockRecordIterator extends AbstractIterator<Product2<?, ?>> {
     private static final int RECORDS_BETWEEN_CHECKS = 1024;
 
-    private final BlockFetcher fetcher;
+    private final Fetch fetch;
     private final BlockRecords records;
     private final TaskContext context;
     private final ShuffleReadMetricsReporter metrics;
-    private final Runnable atEnd;
+    private final ReadEnd end = new ReadEnd();
     private Iterator<? extends Product2<?, ?>> current = Iterator.empty();
     private long uncounted;
     private boolean ended;
 
-    BlockRecordIterator(
-        final BlockFetcher fetcher,
-        final BlockRecords records,
-        final TaskContext context,
-        final ShuffleReadMetricsReporter metrics,
-        final Runnable atEnd) {
-      this.fetcher = fetcher;
+    BlockRecordIterator(final Fetch fetch, final BlockRecords records, final ReduceTask task) {
+      this.fetch = fetch;
       this.records = records;
-      this.context = context;
-      this.metrics = metrics;
-      this.atEnd = atEnd;
+      this.context = task.context();
+      this.metrics = task.metrics();
     }
 
     @Override
@@ -211,7 +177,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         }
         return true;
       } catch (final ZerohopException e) {
-        throw FailureOutcome.raise(located(e));
+        throw FailureOutcome.raise(e);
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
       }
@@ -220,13 +186,13 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
     private boolean nextBlock() {
       count();
       context.killTaskIfInterrupted();
-      if (fetcher.next()) {
-        current = records.of(fetcher.block());
+      if (fetch.next()) {
+        current = records.of(fetch.block());
         return true;
       }
       ended = true;
       current = Iterator.empty();
-      atEnd.run();
+      end.done();
       return false;
     }
 
@@ -239,30 +205,17 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         count();
         context.killTaskIfInterrupted();
       }
-      if (fetcher.isClosed()) {
+      if (fetch.isClosed()) {
         // Threads that feed a process may outlive their task; what they would read may be gone.
         throw new IllegalStateException("The task that reads these blocks has ended");
       }
       try {
         return current.next();
       } catch (final ZerohopException e) {
-        throw FailureOutcome.raise(located(e));
+        throw FailureOutcome.raise(e);
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
       }
-    }
-
-    /** Adds the owner of the block, which its codec does not know, to a failure. */
-    private ZerohopException located(final ZerohopException failure) {
-      if (failure instanceof DamagedBlockException) {
-        final FetchedBlock damaged = fetcher.block();
-        return new BlockFetchException(
-            damaged.block(),
-            damaged.source(),
-            failure.message().code(SparkCode.ROWS_DAMAGED),
-            failure);
-      }
-      return failure;
     }
 
     /** Tells Spark of the records handed out since the last time; once more when the task ends. */
@@ -334,7 +287,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
         final long left = end - at - Integer.BYTES;
         final int size = left < 0 ? -1 : UnsafeRows.bigEndian(Platform.getInt(null, at));
         if (size < 0 || size > left) {
-          throw new DamagedBlockException(block, "a row of " + size + " bytes, " + left + " left");
+          throw damaged(size, left);
         }
         final long bytes = at + Integer.BYTES;
         at = bytes + size;
@@ -344,6 +297,25 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
           row.pointTo(null, bytes, size);
         }
         return pair;
+      }
+
+      private BlockFetchException damaged(final int size, final long left) {
+        return new BlockFetchException(
+            block.block(),
+            block.source(),
+            SparkCode.ROWS_DAMAGED
+                .says("the rows of a block are damaged")
+                .at(
+                    block.block()
+                        + " of executor "
+                        + block.source().executorId()
+                        + ", path "
+                        + block.path().label())
+                .because("a row of " + size + " bytes, " + left + " left")
+                .remedy(
+                    "set spark.zerohop.checksum.enabled=true: it notices this before any row is"
+                        + " used"),
+            null);
       }
 
       private byte[] copy(final long address, final int size) {
@@ -357,24 +329,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   /** A way to turn the bytes of a block into records. Belongs to one reader; holds no block. */
   private interface BlockRecords {
 
-    /** The records of a block, valid until the fetcher moves past it. */
+    /** The records of a block, valid until the fetch moves past it. */
     Iterator<? extends Product2<?, ?>> of(FetchedBlock block);
-  }
-
-  /** The bytes of a block cannot be what its codec wrote. */
-  private static final class DamagedBlockException extends ZerohopException {
-    private static final long serialVersionUID = 1L;
-
-    DamagedBlockException(final FetchedBlock block, final String found) {
-      super(
-          Category.FETCH_FAILED,
-          "Block "
-              + block.block()
-              + ", read by path "
-              + block.path().label()
-              + ", is damaged: "
-              + found
-              + ". With spark.zerohop.checksum.enabled=true this is noticed before any row is used");
-    }
   }
 }

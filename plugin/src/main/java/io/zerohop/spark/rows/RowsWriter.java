@@ -1,17 +1,14 @@
 package io.zerohop.spark.rows;
 
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.spark.compat.SparkLinks;
-import io.zerohop.spark.rows.MapOutputBuffer.PartitionArena;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
-import io.zerohop.spark.spillfiles.OverflowingOutput;
+import io.zerohop.spark.rows.MapOutputBuffer.PagePool;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.util.function.Supplier;
 import org.apache.spark.Aggregator;
 import org.apache.spark.Partitioner;
@@ -60,15 +57,14 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
   /**
    * A writer.
    *
-   * @param memory begins a map output in memory, if this executor has some
-   * @param writeBufferBytes limit of the arena
+   * @param output begins the map output
+   * @param writeBufferBytes limit of a batch's memory
    * @param streamsLimit most serialization streams to hold open at a time
    */
   public RowsWriter(
       final ShuffleDependency<K, V, C> dependency,
       final MapTask task,
-      final Supplier<@Nullable MapOutputWriter> memory,
-      final MapOutputFiles files,
+      final Supplier<MapOutput> output,
       final PagePool pages,
       final long writeBufferBytes,
       final int streamsLimit) {
@@ -77,13 +73,9 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
     this.streamsLimit = streamsLimit;
     this.checksums = RowChecksums.of(dependency);
     final int partitions = dependency.partitioner().numPartitions();
-    this.output =
-        new MapOutputBuffer(
-            new PartitionArena(pages, partitions, writeBufferBytes),
-            new OverflowingOutput(
-                dependency.shuffleId(), task.mapId(), partitions, memory.get(), files));
+    this.output = new MapOutputBuffer(pages, partitions, writeBufferBytes, output);
     // Spark stops a writer after exceptions only; errors that an executor survives end up here.
-    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> closeOutput());
+    task.context().addTaskCompletionListener((TaskCompletionListener) ended -> this.output.close());
   }
 
   @Override
@@ -259,22 +251,13 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
 
   @Override
   public Option<MapStatus> stop(final boolean success) {
-    closeOutput();
+    output.close();
     if (!success || partitionLengths == null) {
       return Option.empty();
     }
     return Option.apply(
         SparkLinks.newMapStatus(
             task.location(), partitionLengths, task.mapId(), checksums.value()));
-  }
-
-  private void closeOutput() {
-    try {
-      output.close();
-    } catch (final IOException e) {
-      throw new UncheckedIOException(
-          "Could not delete a temporary file of map output " + task.mapId(), e);
-    }
   }
 
   @Override

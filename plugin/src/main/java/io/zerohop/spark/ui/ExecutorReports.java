@@ -8,6 +8,7 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;
@@ -16,12 +17,14 @@ import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ReportCounters.ReaderCounts;
 import io.zerohop.spark.report.ReportSender;
 import io.zerohop.spark.report.ReportSender.DriverReports;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.watch.ExecutorWatch;
 import io.zerohop.spark.watch.TabFailure;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -60,6 +63,7 @@ public final class ExecutorReports implements ExecutorWatch {
       final SparkConf conf,
       final @Nullable ShuffleNode node,
       final LongSupplier fileBytes,
+      final @Nullable Supplier<KeeperStats> keeper,
       final Housekeeping housekeeping) {
     final Config keys = ZerohopConf.of(conf);
     try {
@@ -68,7 +72,7 @@ public final class ExecutorReports implements ExecutorWatch {
               env.executorId(),
               Location.currentBootId(keys.nodeId()),
               counters,
-              () -> memory(node, fileBytes),
+              () -> memory(node, fileBytes, keeper),
               () -> RunningDoctor.ofExecutor(conf),
               new DriverReports(env, conf),
               keys.uiInterval(),
@@ -79,10 +83,12 @@ public final class ExecutorReports implements ExecutorWatch {
     }
   }
 
-  /** Returns the present places of the executor's map outputs. */
-  private static Memory memory(final @Nullable ShuffleNode node, final LongSupplier fileBytes) {
+  private static Memory memory(
+      final @Nullable ShuffleNode node,
+      final LongSupplier fileBytes,
+      final @Nullable Supplier<KeeperStats> keeper) {
     if (node == null) {
-      return new Memory(0, 0, 0, 0, fileBytes.getAsLong(), 0, 0, 0);
+      return new Memory(0, 0, 0, 0, fileBytes.getAsLong(), 0, 0, 0, null);
     }
     final NodeStats stats = node.stats();
     final PoolStats gpu = stats.device();
@@ -94,7 +100,8 @@ public final class ExecutorReports implements ExecutorWatch {
         fileBytes.getAsLong(),
         stats.evictions().overflowedBytes(),
         stats.evictions().toHost().bytes(),
-        stats.evictions().toFiles().bytes());
+        stats.evictions().toFiles().bytes(),
+        keeper == null ? null : Keeper.of(keeper.get()));
   }
 
   @Override

@@ -47,12 +47,10 @@ final class Html {
     return raw("<td sorttable_customkey=\"" + value + "\">").text(shown).raw("</td>");
   }
 
-  /** A cell with a number. */
   Html number(final long value) {
     return cell(value, Long.toString(value));
   }
 
-  /** A cell with a size. */
   Html size(final long bytes) {
     return cell(bytes, bytes(bytes));
   }
@@ -210,7 +208,6 @@ final class Html {
 
     private PageStyle() {}
 
-    /** The name of a link's colour. */
     static String color(final io.zerohop.shuffle.block.Link link) {
       return "var(--" + link.label().replace('.', '-') + ")";
     }

@@ -1,7 +1,7 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import java.util.EnumMap;
@@ -26,7 +26,7 @@ final class LinkTable {
   }
 
   /** Returns the one name of a path for users. */
-  static String name(final Path path) {
+  static String name(final BlockPath path) {
     return switch (path) {
       case LOCAL -> "own memory";
       case PEER -> "same node";
@@ -37,7 +37,7 @@ final class LinkTable {
   }
 
   /** Returns what a path is, for users. */
-  static String meaning(final Path path) {
+  static String meaning(final BlockPath path) {
     return switch (path) {
       case LOCAL -> "Read in place from the executor's own memory";
       case PEER -> "Read in place from another executor of the node";
@@ -57,7 +57,6 @@ final class LinkTable {
     };
   }
 
-  /** Writes the bar of all bytes, with its legend. */
   static void bar(final Html page, final Summary summary) {
     if (summary.total() == 0) {
       return;
@@ -106,13 +105,10 @@ final class LinkTable {
    * @param expected bytes a second that a link should have at least, where that is known
    */
   static void render(final Html page, final List<Pair> pairs, final Map<Link, Double> expected) {
-    final Map<Link, LinkSum> sums = new EnumMap<>(Link.class);
+    final Map<Link, Pair> sums = new EnumMap<>(Link.class);
+    pairs.forEach(pair -> sums.merge(Summary.link(pair), pair, Pair::plus));
     final Map<Link, Long> bytes = new EnumMap<>(Link.class);
-    for (final Pair pair : pairs) {
-      final Link link = Summary.link(pair);
-      sums.computeIfAbsent(link, any -> new LinkSum()).add(pair);
-      bytes.merge(link, pair.bytes(), Long::sum);
-    }
+    sums.forEach((link, sum) -> bytes.put(link, sum.bytes()));
     final Map<Link, String> shares = Summary.shares(bytes);
     page.raw("<h4>Links: rates between two executors</h4><p class=\"note\">");
     page.text(
@@ -141,46 +137,28 @@ final class LinkTable {
   private static void row(
       final Html page,
       final Link link,
-      final LinkSum sum,
+      final Pair sum,
       final String share,
       final @Nullable Double expected) {
     page.raw("<tr><td title=\"").text(meaning(link.path())).raw("\">");
     page.raw("<i class=\"chip\" style=\"background:" + PageStyle.color(link) + "\"></i>");
     page.text(name(link)).raw("</td>").cell(place(link));
-    page.cell(link.path().label()).number(sum.blocks).size(sum.bytes).cell(sum.bytes, share);
-    page.cell(sum.busyMillis, Html.duration(sum.busyMillis));
-    final double rate = sum.fullMillis == 0 ? 0 : 1e3 * sum.fullBytes / sum.fullMillis;
-    page.cell((long) rate, Html.rate(sum.fullBytes, sum.fullMillis));
+    page.cell(link.path().label()).number(sum.blocks()).size(sum.bytes());
+    page.cell(sum.bytes(), share).cell(sum.busyMillis(), Html.duration(sum.busyMillis()));
+    page.cell((long) sum.rate(), Html.rate(sum.fullBytes(), sum.fullMillis()));
     if (expected == null) {
       page.cell(0, "not known").cell(0, "");
     } else {
       page.cell(expected.longValue(), Html.rate(expected.longValue(), 1_000));
-      if (sum.fullMillis == 0) {
+      if (sum.fullMillis() == 0) {
         page.cell(0, "");
       } else {
-        final double reached = rate / expected;
+        final double reached = sum.rate() / expected;
         page.raw("<td class=\"" + Rating.of(reached, 0).shade().css() + "\"");
         page.raw(" sorttable_customkey=\"" + Math.round(1e3 * reached) + "\">");
         page.text(Math.round(100 * reached) + " %").raw("</td>");
       }
     }
     page.raw("</tr>");
-  }
-
-  /** All pairs of one link. */
-  private static final class LinkSum {
-    private long blocks;
-    private long bytes;
-    private long busyMillis;
-    private long fullBytes;
-    private long fullMillis;
-
-    void add(final Pair pair) {
-      blocks += pair.blocks();
-      bytes += pair.bytes();
-      busyMillis += pair.busyMillis();
-      fullBytes += pair.fullBytes();
-      fullMillis += pair.fullMillis();
-    }
   }
 }

@@ -99,28 +99,16 @@ public final class LiveTab implements DriverWatch {
    * Takes executors' reports in the driver, over Spark's own RPC. A report is text: Spark may read
    * it with a class loader that has none of our classes. What is no report is dropped. Thread safe.
    */
-  private static final class ReportReceiver implements RpcEndpoint {
+  private record ReportReceiver(RpcEnv rpcEnv, Consumer<ShuffleReport> listeners)
+      implements RpcEndpoint {
     private static final Logger LOG = LoggerFactory.getLogger(ReportReceiver.class);
 
     /** Far more than an executor sends within its own limits. */
     private static final int MAX_CHARS = 4 << 20;
 
-    private final RpcEnv rpcEnv;
-    private final Consumer<ShuffleReport> listeners;
-
-    private ReportReceiver(final RpcEnv rpcEnv, final Consumer<ShuffleReport> listeners) {
-      this.rpcEnv = rpcEnv;
-      this.listeners = listeners;
-    }
-
     /** Begins to take reports; until the RPC environment ends. */
     static void serve(final RpcEnv rpcEnv, final Consumer<ShuffleReport> listeners) {
       rpcEnv.setupEndpoint(DriverReports.ENDPOINT, new ReportReceiver(rpcEnv, listeners));
-    }
-
-    @Override
-    public RpcEnv rpcEnv() {
-      return rpcEnv;
     }
 
     @Override

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.function.UnaryOperator;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -96,9 +97,9 @@ final class NodeMatrix {
     page.raw("<p class=\"note\">");
     page.text(
         "A cell has the bytes that the reader got from the owner, their rate with its share of the"
-            + " expected rate, and the bytes that took the fallback with their share of all. If a pair"
-            + " uses several links, the cell shows the one with the lowest share of its expected"
-            + " rate. The worse of the two shares sets the colour and is bold:");
+            + " expected rate, and the bytes that took the fallback with their share of all. If a"
+            + " pair uses several links, the cell shows the one with the lowest share of its"
+            + " expected rate. The worse of the two shares sets the colour and is bold:");
     page.raw("</p>");
     Rating.legend(page);
     matrix.worst(page);
@@ -184,10 +185,10 @@ final class NodeMatrix {
           mostBytes = cell.fallbackBytes();
           fallback = "Most fallback: " + where + cell.fallbackText() + ". ";
         }
-        final double reached = cell.reached(expected);
+        final double reached = cell.reached();
         if (reached >= 0 && reached < lowest) {
           lowest = reached;
-          rate = "Lowest rate: " + where + cell.rateText(expected) + ".";
+          rate = "Lowest rate: " + where + cell.rateText() + ".";
         }
       }
     }
@@ -201,11 +202,11 @@ final class NodeMatrix {
       page.raw("<td></td>");
       return;
     }
-    final Rating rating = Rating.of(cell.reached(expected), cell.fallback());
-    page.raw("<td class=\"" + rating.shade().css() + "\" data-bytes=\"" + cell.bytes);
+    final Rating rating = Rating.of(cell.reached(), cell.fallback());
+    page.raw("<td class=\"" + rating.shade().css() + "\" data-bytes=\"" + cell.bytes());
     page.raw("\" title=\"").text(cell.title() + ". " + rating.text()).raw("\">");
-    page.text(Html.bytes(cell.bytes));
-    line(page, cell.rateText(expected), rating.cause() == Rating.Cause.RATE);
+    page.text(Html.bytes(cell.bytes()));
+    line(page, cell.rateText(), rating.cause() == Rating.Cause.RATE);
     line(page, cell.fallbackText(), rating.cause() == Rating.Cause.FALLBACK);
     page.raw("</td>");
   }
@@ -216,35 +217,29 @@ final class NodeMatrix {
     }
   }
 
-  /** Bytes that a row's node read from a column's node. */
-  private static final class Cell {
-    private final Map<Link, Long> links = new EnumMap<>(Link.class);
-    private static final long[] NONE = {0, 0};
-
-    /** Bytes and milliseconds without a break. */
-    private final Map<Link, long[]> full = new EnumMap<>(Link.class);
-
-    private long bytes;
-    private long fullBytes;
-    private long fullMillis;
+  /** The blocks that a row's node read from a column's node. */
+  private final class Cell {
+    private final Map<Link, Pair> links = new EnumMap<>(Link.class);
 
     void add(final Pair pair) {
-      final Link link = Summary.link(pair);
-      bytes += pair.bytes();
-      links.merge(link, pair.bytes(), Long::sum);
-      fullBytes += pair.fullBytes();
-      fullMillis += pair.fullMillis();
-      final long[] sum = full.computeIfAbsent(link, any -> new long[2]);
-      sum[0] += pair.fullBytes();
-      sum[1] += pair.fullMillis();
+      links.merge(Summary.link(pair), pair, Pair::plus);
+    }
+
+    private Pair all() {
+      return links.values().stream().reduce(Pair::plus).orElseThrow();
+    }
+
+    long bytes() {
+      return all().bytes();
     }
 
     long fallbackBytes() {
-      return links.getOrDefault(Link.STAGED, 0L);
+      final Pair staged = links.get(Link.STAGED);
+      return staged == null ? 0 : staged.bytes();
     }
 
     double fallback() {
-      return bytes == 0 ? 0 : (double) fallbackBytes() / bytes;
+      return bytes() == 0 ? 0 : (double) fallbackBytes() / bytes();
     }
 
     /** Returns what took the fallback, in words; empty if nothing did. */
@@ -255,50 +250,38 @@ final class NodeMatrix {
     }
 
     /** Returns the rate in words; empty if none is known. */
-    String rateText(final Map<Link, Double> expected) {
-      final Link slowest = slowest(expected);
-      return slowest == null
-          ? Html.rate(fullBytes, fullMillis)
-          : Html.rate(full(slowest)[0], full(slowest)[1])
-              + " ("
-              + Math.round(100 * reached(slowest, expected))
-              + " %)";
+    String rateText() {
+      final Map.Entry<Link, Pair> slowest = slowest();
+      final Pair shown = slowest == null ? all() : slowest.getValue();
+      final String rate = Html.rate(shown.fullBytes(), shown.fullMillis());
+      return slowest == null ? rate : rate + " (" + Math.round(100 * reached(slowest)) + " %)";
     }
 
     /** The link that reached the least part of what is expected; null if none is known. */
-    @Nullable Link slowest(final Map<Link, Double> expected) {
-      return full.keySet().stream()
-          .filter(link -> expected.containsKey(link) && full(link)[1] > 0)
-          .min(Comparator.comparingDouble(link -> reached(link, expected)))
+    private Map.@Nullable Entry<Link, Pair> slowest() {
+      return links.entrySet().stream()
+          .filter(one -> expected.containsKey(one.getKey()) && one.getValue().fullMillis() > 0)
+          .min(Comparator.comparingDouble(this::reached))
           .orElse(null);
     }
 
-    private double reached(final Link link, final Map<Link, Double> expected) {
-      return 1e3 * full(link)[0] / full(link)[1] / expected.getOrDefault(link, Double.NaN);
-    }
-
-    private long[] full(final Link link) {
-      return full.getOrDefault(link, NONE);
+    private double reached(final Map.Entry<Link, Pair> one) {
+      return one.getValue().rate() / expected.getOrDefault(one.getKey(), Double.NaN);
     }
 
     /** The least part of what is expected that a link reached; negative if none is known. */
-    double reached(final Map<Link, Double> expected) {
-      final Link slowest = slowest(expected);
-      return slowest == null ? -1 : reached(slowest, expected);
+    double reached() {
+      final Map.Entry<Link, Pair> slowest = slowest();
+      return slowest == null ? -1 : reached(slowest);
     }
 
     String title() {
-      final StringBuilder title = new StringBuilder();
-      links.entrySet().stream()
-          .sorted(Map.Entry.<Link, Long>comparingByValue(Comparator.reverseOrder()))
-          .forEach(
-              entry ->
-                  title
-                      .append(title.isEmpty() ? "" : ", ")
-                      .append(LinkTable.name(entry.getKey()))
-                      .append(' ')
-                      .append(Html.bytes(entry.getValue())));
-      return title.toString();
+      return links.entrySet().stream()
+          .sorted(
+              Comparator.comparingLong((Map.Entry<Link, Pair> one) -> one.getValue().bytes())
+                  .reversed())
+          .map(one -> LinkTable.name(one.getKey()) + " " + Html.bytes(one.getValue().bytes()))
+          .collect(Collectors.joining(", "));
     }
   }
 

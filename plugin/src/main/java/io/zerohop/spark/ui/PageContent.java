@@ -1,11 +1,10 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.device.Message;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.ui.Html.PageStyle;
-import io.zerohop.spark.ui.NodeMatrix.ExecutorOrder;
 import io.zerohop.spark.ui.Summary.Reason;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
@@ -27,7 +26,6 @@ final class PageContent {
 
   private PageContent() {}
 
-  /** The content below Spark's header. */
   static String of(final UiSnapshot snapshot, final PageQuery query) {
     final Html page = new Html();
     page.raw(PageStyle.CSS).raw("<div class=\"zerohop\">");
@@ -45,6 +43,7 @@ final class PageContent {
     pairs(page, pairs, query);
     ShuffleTable.render(page, snapshot, query);
     pools(page, snapshot, query);
+    NodeKeepers.render(page, snapshot.keepers(), query);
     contacts(page, snapshot, query);
     checks(page, snapshot.advice());
     return page.raw("</div>").toString();
@@ -77,8 +76,8 @@ final class PageContent {
     }
     page.raw("<h4>Why blocks took the fallback</h4><p class=\"note\">");
     page.text(
-        "Fallback: Spark's own block transfer reads them. Bytes are Spark's estimates. A shuffle with"
-            + " several reasons is counted in each of them.");
+        "Fallback: Spark's own block transfer reads them. Bytes are Spark's estimates. A shuffle"
+            + " with several reasons is counted in each of them.");
     page.raw("</p><div class=\"scroll stack\">");
     final Head head = new Head("Bytes", "Blocks", "Shuffles", "Reason", "Code", "What to do");
     page.table("zerohop-reasons", head.columns);
@@ -192,7 +191,7 @@ final class PageContent {
   private static void form(final Html page, final PageQuery query) {
     page.raw("<form method=\"get\" id=\"zerohop-filter\"><label>Path <select name=\"path\">");
     option(page, "", "all", query);
-    for (final Path path : Path.values()) {
+    for (final BlockPath path : BlockPath.values()) {
       option(page, path.label(), LinkTable.name(path), query);
     }
     page.raw("</select></label> <label>Shuffle, stage or reason <input type=\"text\" name=\"q\"");
@@ -211,28 +210,15 @@ final class PageContent {
     page.raw(query.unfolds("pairs") ? "<details open=\"open\">" : "<details>");
     page.raw("<summary>All pairs of executors</summary>");
     new PagedTable<Pair>("pairs")
-        .column(
-            "Reader",
-            "",
-            Comparator.comparing(Pair::reader, ExecutorOrder.INSTANCE),
-            (to, pair) -> to.cell(pair.reader()))
-        .column(
-            "Owner",
-            "",
-            Comparator.comparing(Pair::owner, ExecutorOrder.INSTANCE),
-            (to, pair) -> to.cell(pair.owner()))
+        .executor("Reader", Pair::reader)
+        .executor("Owner", Pair::owner)
         .column(
             "Link",
             "",
             Comparator.comparing(Summary::link),
             (to, pair) -> to.cell(LinkTable.name(Summary.link(pair))))
-        .column(
-            "Blocks",
-            "",
-            Comparator.comparingLong(Pair::blocks),
-            (to, pair) -> to.number(pair.blocks()))
-        .column(
-            "Bytes", "", Comparator.comparingLong(Pair::bytes), (to, pair) -> to.size(pair.bytes()))
+        .number("Blocks", "", Pair::blocks)
+        .size("Bytes", "", Pair::bytes)
         .column(
             "Time in use",
             "Time in which blocks came, in slots of 10 ms",
@@ -241,18 +227,14 @@ final class PageContent {
         .column(
             "Rate",
             "While blocks came without a break",
-            Comparator.comparingDouble(PageContent::rate),
+            Comparator.comparingDouble(Pair::rate),
             (to, pair) ->
-                to.cell((long) rate(pair), Html.rate(pair.fullBytes(), pair.fullMillis())))
+                to.cell((long) pair.rate(), Html.rate(pair.fullBytes(), pair.fullMillis())))
         .render(
             page,
             pairs.stream().sorted(Comparator.comparingLong(Pair::bytes).reversed()).toList(),
             query);
     page.raw("</details>");
-  }
-
-  private static double rate(final Pair pair) {
-    return pair.fullMillis() <= 0 ? 0 : 1e3 * pair.fullBytes() / pair.fullMillis();
   }
 
   private static void pools(final Html page, final UiSnapshot snapshot, final PageQuery query) {
@@ -264,12 +246,7 @@ final class PageContent {
     final boolean gpu =
         snapshot.memory().stream().anyMatch(series -> TimeLine.hasGpu(series.points()));
     final PagedTable<Series> table =
-        new PagedTable<Series>("pools")
-            .column(
-                "Executor",
-                "",
-                Comparator.comparing(Series::executorId, ExecutorOrder.INSTANCE),
-                (to, series) -> to.cell(series.executorId()));
+        new PagedTable<Series>("pools").executor("Executor", Series::executorId);
     if (gpu) {
       size(table, "GPU memory", "Held in GPU memory", Point::deviceUsed);
       size(table, "of", "Limit of the pool in GPU memory", Point::deviceLimit);
@@ -290,13 +267,8 @@ final class PageContent {
       final String title,
       final String tip,
       final ToLongFunction<Point> value) {
-    final ToLongFunction<Series> last =
-        series -> value.applyAsLong(series.points().get(series.points().size() - 1));
-    table.column(
-        title,
-        tip,
-        Comparator.comparingLong(last),
-        (to, series) -> to.size(last.applyAsLong(series)));
+    table.size(
+        title, tip, series -> value.applyAsLong(series.points().get(series.points().size() - 1)));
   }
 
   private static void contacts(final Html page, final UiSnapshot snapshot, final PageQuery query) {
@@ -311,16 +283,8 @@ final class PageContent {
             "",
             Comparator.comparingLong(ContactLine::timeMillis),
             (to, line) -> to.cell(line.timeMillis(), Times.clock(line.timeMillis())))
-        .column(
-            "Executor",
-            "",
-            Comparator.comparing(ContactLine::reader, ExecutorOrder.INSTANCE),
-            (to, line) -> to.cell(line.reader()))
-        .column(
-            "Reads executor",
-            "",
-            Comparator.comparing(ContactLine::owner, ExecutorOrder.INSTANCE),
-            (to, line) -> to.cell(line.owner()))
+        .executor("Executor", ContactLine::reader)
+        .executor("Reads executor", ContactLine::owner)
         .column(
             "How", "", Comparator.comparing(ContactLine::how), (to, line) -> to.cell(line.how()))
         .render(page, snapshot.contacts(), query);
@@ -346,10 +310,9 @@ final class PageContent {
     private MemoryTimeline() {}
 
     /**
-     * All executors' sums; each counts with what it said last before.
+     * All executors' sums, the oldest first; each counts with what it said last before.
      *
      * @param most how many moments at most, at least 2
-     * @return the oldest first; empty if there are no series
      */
     static List<Point> of(final List<Series> all, final int most) {
       final List<Point> points = all.stream().flatMap(one -> one.points().stream()).toList();
@@ -405,11 +368,7 @@ final class PageContent {
     private static PagedTable<Shuffle> table() {
       final PagedTable<Shuffle> table =
           new PagedTable<Shuffle>("shuffles")
-              .column(
-                  "Shuffle",
-                  "",
-                  Comparator.comparingInt(Shuffle::shuffleId),
-                  (page, shuffle) -> page.number(shuffle.shuffleId()))
+              .number("Shuffle", "", Shuffle::shuffleId)
               .column(
                   "Written by stages",
                   "",
@@ -420,17 +379,12 @@ final class PageContent {
                   "",
                   Comparator.comparing(shuffle -> first(shuffle.readers())),
                   (page, shuffle) -> stages(page, shuffle.readers()))
-              .column(
-                  "Blocks",
-                  "Blocks that were read",
-                  Comparator.comparingLong(ShuffleTable::blocks),
-                  (page, shuffle) -> page.number(blocks(shuffle)));
-      for (final Path path : Path.values()) {
-        table.column(
+              .number("Blocks", "Blocks that were read", shuffle -> sum(shuffle.blocks()));
+      for (final BlockPath path : BlockPath.values()) {
+        table.size(
             LinkTable.name(path),
             LinkTable.meaning(path) + "; bytes, as metric " + path.label() + ".bytes",
-            Comparator.comparingLong(shuffle -> bytes(shuffle, path)),
-            (page, shuffle) -> page.size(bytes(shuffle, path)));
+            shuffle -> shuffle.bytes().getOrDefault(path.label(), 0L));
       }
       return table
           .column(
@@ -443,7 +397,7 @@ final class PageContent {
           .column(
               "Why fallback",
               "Blocks that took the fallback, and why",
-              Comparator.comparingLong(ShuffleTable::fellBack),
+              Comparator.comparingLong(shuffle -> sum(shuffle.fallbacks())),
               ShuffleTable::fallbacks);
     }
 
@@ -451,16 +405,8 @@ final class PageContent {
       return stages.isEmpty() ? -1 : stages.get(0);
     }
 
-    private static long blocks(final Shuffle shuffle) {
-      return shuffle.blocks().values().stream().mapToLong(Long::longValue).sum();
-    }
-
-    private static long bytes(final Shuffle shuffle, final Path path) {
-      return shuffle.bytes().getOrDefault(path.label(), 0L);
-    }
-
-    private static long fellBack(final Shuffle shuffle) {
-      return shuffle.fallbacks().values().stream().mapToLong(Long::longValue).sum();
+    private static long sum(final Map<String, Long> counts) {
+      return counts.values().stream().mapToLong(Long::longValue).sum();
     }
 
     static void render(final Html page, final UiSnapshot snapshot, final PageQuery query) {

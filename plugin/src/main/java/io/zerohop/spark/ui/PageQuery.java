@@ -15,7 +15,7 @@ import java.util.function.UnaryOperator;
  */
 final class PageQuery {
   /** Tables that have pages. */
-  static final List<String> TABLES = List.of("shuffles", "pairs", "pools", "contacts");
+  static final List<String> TABLES = List.of("shuffles", "pairs", "pools", "keepers", "contacts");
 
   /** Everything, as it is at first. */
   static final PageQuery ALL = of(parameter -> null);

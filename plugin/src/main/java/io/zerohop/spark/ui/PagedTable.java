@@ -1,9 +1,12 @@
 package io.zerohop.spark.ui;
 
+import io.zerohop.spark.ui.NodeMatrix.ExecutorOrder;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.function.BiConsumer;
+import java.util.function.Function;
+import java.util.function.ToLongFunction;
 
 /**
  * A table with pages, sorted by a click on a column, as in Spark's own tables. Both are part of the
@@ -15,27 +18,15 @@ final class PagedTable<T> {
   private final String id;
   private final List<Column<T>> columns = new ArrayList<>();
 
-  /**
-   * A table without columns.
-   *
-   * @param id one of {@link PageQuery#TABLES}
-   */
+  /** A table without columns; its id is one of {@link PageQuery#TABLES}. */
   PagedTable(final String id) {
     this.id = id;
   }
 
-  /**
-   * A column.
-   *
-   * @param title its head
-   * @param tip what it means; empty if that is clear
-   * @param order by which it is sorted
-   * @param cell writes a row's cell
-   */
   private record Column<T>(
       String title, String tip, Comparator<T> order, BiConsumer<Html, T> cell) {}
 
-  /** Adds a column. */
+  /** Adds a column; the tip is empty where the title is clear. */
   PagedTable<T> column(
       final String title,
       final String tip,
@@ -45,11 +36,31 @@ final class PagedTable<T> {
     return this;
   }
 
-  /**
-   * Writes a page of the table.
-   *
-   * @param rows in their own order
-   */
+  PagedTable<T> executor(final String title, final Function<T, String> id) {
+    return column(
+        title,
+        "",
+        Comparator.comparing(id, ExecutorOrder.INSTANCE),
+        (page, row) -> page.cell(id.apply(row)));
+  }
+
+  PagedTable<T> number(final String title, final String tip, final ToLongFunction<T> count) {
+    return column(
+        title,
+        tip,
+        Comparator.comparingLong(count),
+        (page, row) -> page.number(count.applyAsLong(row)));
+  }
+
+  PagedTable<T> size(final String title, final String tip, final ToLongFunction<T> bytes) {
+    return column(
+        title,
+        tip,
+        Comparator.comparingLong(bytes),
+        (page, row) -> page.size(bytes.applyAsLong(row)));
+  }
+
+  /** Writes a page of the table, whose rows come in their own order. */
   void render(final Html page, final List<T> rows, final PageQuery query) {
     final int size = query.pageSize(id);
     final int pages = Math.max(1, (rows.size() + size - 1) / size);

@@ -26,15 +26,14 @@ final class RateLine {
 
   private static final int MAX_EXECUTORS = 10_000;
 
+  /** Steps at most. */
   private final int most;
+
   private final Map<String, Long> reported = new HashMap<>();
   private List<Map<String, Long>> steps = new ArrayList<>();
   private long begin;
   private long millis = FIRST_STEP_MILLIS;
 
-  /**
-   * @param most steps at most
-   */
   RateLine(final int most) {
     this.most = most;
   }
@@ -67,9 +66,7 @@ final class RateLine {
             i == last ? flow.bytes() : (long) ((double) flow.bytes() * covered / (end - from));
         final long share = Math.max(0, until - spread);
         spread += share;
-        steps
-            .get(i)
-            .merge(flow.link(), share, (one, more) -> Math.min(ReportBounds.MAX_COUNT, one + more));
+        steps.get(i).merge(flow.link(), share, ReportBounds::plus);
       }
     }
   }
@@ -94,12 +91,7 @@ final class RateLine {
         halved.add(steps.get(i));
       } else {
         final Map<String, Long> into = halved.get(i / 2);
-        steps
-            .get(i)
-            .forEach(
-                (link, bytes) ->
-                    into.merge(
-                        link, bytes, (one, more) -> Math.min(ReportBounds.MAX_COUNT, one + more)));
+        steps.get(i).forEach((link, bytes) -> into.merge(link, bytes, ReportBounds::plus));
       }
     }
     steps = halved;

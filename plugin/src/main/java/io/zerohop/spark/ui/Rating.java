@@ -5,9 +5,6 @@ import java.util.Locale;
 /**
  * The colour of a cell: of a rate by its share of the expected rate, of bytes by the share that
  * took the fallback. Where a cell has both, the worse one decides. Immutable.
- *
- * @param shade the colour
- * @param cause what decided it
  */
 record Rating(Shade shade, Cause cause) {
 
@@ -47,7 +44,6 @@ record Rating(Shade shade, Cause cause) {
       this.fromFallback = fromFallback;
     }
 
-    /** Returns its class of the style sheet. */
     String css() {
       return css;
     }
@@ -57,7 +53,6 @@ record Rating(Shade shade, Cause cause) {
       return this == DEEP ? "dark orange" : name().toLowerCase(Locale.ROOT);
     }
 
-    /** Returns the share of the expected rate below which it counts. */
     double belowRate() {
       return belowRate;
     }

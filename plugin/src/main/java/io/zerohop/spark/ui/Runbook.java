@@ -38,9 +38,6 @@ final class Runbook {
   /**
    * A code's row, as Markdown.
    *
-   * @param means what has happened
-   * @param costs what that costs
-   * @param remedy what to do
    * @param related other codes that the remedy leads to
    */
   record Entry(String means, String costs, String remedy, List<String> related) {}
@@ -74,7 +71,6 @@ final class Runbook {
     return ENTRIES.get(code);
   }
 
-  /** Returns all of it, in its order. */
   static Map<String, Entry> all() {
     return ENTRIES;
   }
@@ -105,7 +101,6 @@ final class Runbook {
     }
   }
 
-  /** Returns the page of all codes. */
   static String page() {
     final Html page = new Html();
     page.raw(PageStyle.CSS)

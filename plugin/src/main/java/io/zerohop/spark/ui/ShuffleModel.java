@@ -26,7 +26,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-import java.util.stream.Collectors;
 
 /**
  * The reports of all executors, added up. Bounded, whatever the reports say: values that no
@@ -46,10 +45,10 @@ final class ShuffleModel {
 
   private final Limits limits;
   private final ReportBounds bounds = new ReportBounds();
-  private final Map<PairKey, PairSum> pairs = new HashMap<>();
+  private final Map<PairKey, Pair> pairs = new HashMap<>();
 
   /** Pairs that found no room there, by nodes; an executor stands for all of its node. */
-  private final Map<PairKey, PairSum> nodePairs = new HashMap<>();
+  private final Map<PairKey, Pair> nodePairs = new HashMap<>();
 
   /** The executor that stands for a node, by what is known of the node. */
   private final Map<String, String> standing = new HashMap<>();
@@ -66,13 +65,14 @@ final class ShuffleModel {
   private final Set<String> leftOut = new HashSet<>();
 
   private final Deque<ContactLine> contacts = new ArrayDeque<>();
-  private final Map<Advice, AdviceSum> advice = new LinkedHashMap<>();
+  private final Map<Advice, AdviceLine> advice = new LinkedHashMap<>();
 
   /** Machines of executors, by what they report; names of hosts are Spark's. */
   private final Map<String, String> machines = new HashMap<>();
 
   private final Map<String, String> hosts = new HashMap<>();
   private final Map<String, Long> expected = new TreeMap<>();
+  private final NodeKeepers keepers = new NodeKeepers();
   private final RateLine rates;
   private long ranMillis;
   private long waitedMillis;
@@ -83,11 +83,6 @@ final class ShuffleModel {
    * The limits of what is kept.
    *
    * @param pairs pairs of executors, times links; of nodes four times as many
-   * @param shuffles shuffles
-   * @param executors executors whose pools are kept
-   * @param points points of an executor
-   * @param contacts contacts
-   * @param reasons reasons of a shuffle
    * @param stages stages of a shuffle that write it, and as many that read it
    * @param advice lines of the doctor's
    * @param processes processes that are named with each of them
@@ -129,6 +124,7 @@ final class ShuffleModel {
     report.advice().forEach(line -> add(report.executorId(), line));
     if (report.memory() != null) {
       add(report.executorId(), report.timeMillis(), report.memory());
+      keepers.add(report);
     }
     for (final ShuffleReport.Contact contact : report.contacts()) {
       if (contact.link() != null && contact.expected() > 0) {
@@ -151,35 +147,21 @@ final class ShuffleModel {
             ? line
             : new Advice(line.check(), line.verdict(), line.code(), "", "", line.remedy());
     if (advice.size() < limits.advice || advice.containsKey(kind)) {
-      final AdviceSum sum = advice.computeIfAbsent(kind, any -> new AdviceSum(line));
-      sum.count += sum.count == Integer.MAX_VALUE ? 0 : 1;
-      if (sum.processes.size() < limits.processes) {
-        sum.processes.add(process);
-      }
+      final AdviceLine known = advice.getOrDefault(kind, new AdviceLine(line, List.of(), 0));
+      advice.put(kind, known.alsoOf(process, limits.processes));
     }
   }
 
   private void add(final String reader, final ShuffleReport.Flow flow) {
-    final PairSum sum = sum(new PairKey(reader, flow.owner(), flow.path(), flow.link()));
-    sum.blocks = plus(sum.blocks, flow.blocks());
-    sum.bytes = plus(sum.bytes, flow.bytes());
-    sum.busyMillis = plus(sum.busyMillis, flow.busyMillis());
-    sum.fullBytes = plus(sum.fullBytes, flow.fullBytes());
-    sum.fullMillis = plus(sum.fullMillis, flow.fullMillis());
-  }
-
-  private PairSum sum(final PairKey key) {
+    final PairKey key = new PairKey(reader, flow.owner(), flow.path(), flow.link());
     if (pairs.size() < limits.pairs || pairs.containsKey(key)) {
-      return pairs.computeIfAbsent(key, any -> new PairSum());
+      pairs.merge(key, key.pair(flow), Pair::plus);
+      return;
     }
-    final PairKey nodes =
-        new PairKey(standing(key.reader), standing(key.owner), key.path, key.link);
+    final PairKey nodes = key.between(standing(reader), standing(flow.owner()));
     final boolean room = nodePairs.size() < 4 * limits.pairs || nodePairs.containsKey(nodes);
-    return nodePairs.computeIfAbsent(
-        room
-            ? nodes
-            : new PairKey(ReportCounters.OTHERS, ReportCounters.OTHERS, key.path, key.link),
-        any -> new PairSum());
+    final PairKey as = room ? nodes : key.between(ReportCounters.OTHERS, ReportCounters.OTHERS);
+    nodePairs.merge(as, as.pair(flow), Pair::plus);
   }
 
   /** Returns the executor that stands for all of an executor's node. */
@@ -192,11 +174,6 @@ final class ShuffleModel {
             machine == null ? "host " + host : "machine " + machine, any -> executor);
   }
 
-  /** A sum of what is within bounds stays there. */
-  private static long plus(final long sum, final long more) {
-    return Math.min(ReportBounds.MAX_COUNT, sum + more);
-  }
-
   private void add(final ShuffleReport.ShuffleUse use) {
     final ShuffleSum sum = shuffles.computeIfAbsent(use.shuffleId(), any -> new ShuffleSum());
     addAtMost(sum.writers, use.writers());
@@ -204,8 +181,8 @@ final class ShuffleModel {
     use.moved()
         .forEach(
             (path, moved) -> {
-              sum.blocks.merge(path, moved.blocks(), ShuffleModel::plus);
-              sum.bytes.merge(path, moved.bytes(), ShuffleModel::plus);
+              sum.blocks.merge(path, moved.blocks(), ReportBounds::plus);
+              sum.bytes.merge(path, moved.bytes(), ReportBounds::plus);
             });
     sum.waitNanos = Math.min(ReportBounds.MAX_NANOS, sum.waitNanos + use.waitNanos());
     use.fallbacks()
@@ -214,13 +191,13 @@ final class ShuffleModel {
               final boolean room =
                   sum.fallbacks.size() < limits.reasons || sum.fallbacks.containsKey(reason);
               final String as = room ? reason : ReportCounters.OTHERS;
-              sum.fallbacks.merge(as, blocks, ShuffleModel::plus);
+              sum.fallbacks.merge(as, blocks, ReportBounds::plus);
               final Cause cause = use.causes().get(reason);
               if (cause != null) {
                 sum.causes.merge(
                     as,
                     room ? cause : Cause.ofOthers(cause.bytes()),
-                    (one, more) -> one.withBytes(plus(one.bytes(), more.bytes())));
+                    (one, more) -> one.withBytes(ReportBounds.plus(one.bytes(), more.bytes())));
               }
             });
     if (shuffles.size() > limits.shuffles) {
@@ -284,6 +261,7 @@ final class ShuffleModel {
       return;
     }
     leftOut.remove(executorId);
+    keepers.removed(executorId);
     final List<Point> points = memory.get(executorId);
     if (points != null) {
       gone.add(executorId);
@@ -330,14 +308,13 @@ final class ShuffleModel {
    */
   synchronized void ran(final long ran, final long waited) {
     if (ReportBounds.areCounts(ran, waited)) {
-      ranMillis = plus(ranMillis, ran);
-      waitedMillis = plus(waitedMillis, Math.min(ran, waited));
+      ranMillis = ReportBounds.plus(ranMillis, ran);
+      waitedMillis = ReportBounds.plus(waitedMillis, Math.min(ran, waited));
     } else {
       bounds.refuse();
     }
   }
 
-  /** Returns the present snapshot. */
   UiSnapshot snapshot() {
     final UiSnapshot copy = copy(); // Sorted where nobody waits for it.
     copy.pairs()
@@ -352,18 +329,14 @@ final class ShuffleModel {
 
   private synchronized UiSnapshot copy() {
     final Map<String, String> nodes = nodes();
-    final List<Pair> pairList = new ArrayList<>();
-    pairs.forEach((key, sum) -> pairList.add(sum.copy(key)));
-    final Map<PairKey, PairSum> others = new HashMap<>();
+    final List<Pair> pairList = new ArrayList<>(pairs.values());
+    final Map<PairKey, Pair> others = new HashMap<>();
     nodePairs.forEach(
         (key, sum) -> {
-          final String reader = othersOf(key.reader, nodes);
-          final String owner = othersOf(key.owner, nodes);
-          others
-              .computeIfAbsent(new PairKey(reader, owner, key.path, key.link), any -> new PairSum())
-              .add(sum);
+          final PairKey as = key.between(othersOf(key.reader, nodes), othersOf(key.owner, nodes));
+          others.merge(as, sum.between(as.reader, as.owner), Pair::plus);
         });
-    others.forEach((key, sum) -> pairList.add(sum.copy(key)));
+    pairList.addAll(others.values());
     final List<Shuffle> shuffleList = new ArrayList<>();
     shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
     final List<Series> series = new ArrayList<>();
@@ -373,13 +346,12 @@ final class ShuffleModel {
         shuffleList,
         series,
         List.copyOf(contacts),
-        advice.values().stream()
-            .map(AdviceSum::copy)
-            .collect(Collectors.toCollection(ArrayList::new)),
+        new ArrayList<>(advice.values()),
         nodes,
         new TaskTime(ranMillis, waitedMillis),
         new TreeMap<>(expected),
         rates.rates(),
+        keepers.lines(nodes),
         evictedShuffles,
         evictedContacts,
         leftOut.size(),
@@ -418,48 +390,22 @@ final class ShuffleModel {
     return nodes;
   }
 
-  private record PairKey(String reader, String owner, String path, String link) {}
-
-  private static final class PairSum {
-    private long blocks;
-    private long bytes;
-    private long busyMillis;
-    private long fullBytes;
-    private long fullMillis;
-
-    void add(final PairSum more) {
-      blocks = plus(blocks, more.blocks);
-      bytes = plus(bytes, more.bytes);
-      busyMillis = plus(busyMillis, more.busyMillis);
-      fullBytes = plus(fullBytes, more.fullBytes);
-      fullMillis = plus(fullMillis, more.fullMillis);
+  private record PairKey(String reader, String owner, String path, String link) {
+    PairKey between(final String otherReader, final String otherOwner) {
+      return new PairKey(otherReader, otherOwner, path, link);
     }
 
-    Pair copy(final PairKey key) {
+    Pair pair(final ShuffleReport.Flow flow) {
       return new Pair(
-          key.reader,
-          key.owner,
-          key.path,
-          key.link,
-          blocks,
-          bytes,
-          busyMillis,
-          fullBytes,
-          fullMillis);
-    }
-  }
-
-  private static final class AdviceSum {
-    private final Advice first;
-    private final List<String> processes = new ArrayList<>();
-    private int count;
-
-    AdviceSum(final Advice first) {
-      this.first = first;
-    }
-
-    AdviceLine copy() {
-      return new AdviceLine(first, List.copyOf(processes), count);
+          reader,
+          owner,
+          path,
+          link,
+          flow.blocks(),
+          flow.bytes(),
+          flow.busyMillis(),
+          flow.fullBytes(),
+          flow.fullMillis());
     }
   }
 

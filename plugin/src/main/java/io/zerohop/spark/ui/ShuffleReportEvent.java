@@ -8,8 +8,6 @@ import org.apache.spark.scheduler.SparkListenerEvent;
 /**
  * One executor's report as an event for listeners and the event log. Spark writes and reads it by
  * this class's name; a reader without this class skips it.
- *
- * @param report what the executor counted
  */
 public record ShuffleReportEvent(ShuffleReport report) implements SparkListenerEvent {
 

@@ -16,7 +16,6 @@ import scala.xml.Unparsed;
  * and in the history server.
  */
 final class ShuffleTab extends SparkUITab {
-  /** As users see it. */
   static final String NAME = "GPU Shuffle";
 
   private static final String PREFIX = "zerohop";
@@ -27,12 +26,10 @@ final class ShuffleTab extends SparkUITab {
     attachPage(new ShufflePage(this, Runbook.PAGE, query -> Runbook.page()));
   }
 
-  /** Adds the tab to a UI. */
   static void attach(final SparkUI ui, final Supplier<UiSnapshot> snapshots) {
     ui.attachTab(new ShuffleTab(ui, snapshots));
   }
 
-  /** Where a UI has it. */
   static String url(final SparkUI ui) {
     return ui.webUrl() + "/" + PREFIX + "/";
   }

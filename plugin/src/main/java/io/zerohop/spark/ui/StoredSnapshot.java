@@ -16,13 +16,11 @@ public final class StoredSnapshot {
   /** The store's key of it. */
   @KVIndex public @Nullable String id;
 
-  /** The snapshot as JSON. */
   public @Nullable String json;
 
   /** For the store, which sets the fields. */
   public StoredSnapshot() {}
 
-  /** What stands for a snapshot in a store. */
   static StoredSnapshot of(final UiSnapshot snapshot) {
     final StoredSnapshot stored = new StoredSnapshot();
     stored.id = ONLY;
@@ -30,7 +28,6 @@ public final class StoredSnapshot {
     return stored;
   }
 
-  /** Whether a store has a snapshot. */
   static boolean isIn(final KVStore store) throws Exception {
     return store.count(StoredSnapshot.class) > 0;
   }

@@ -19,21 +19,14 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The page's first part: whether the application's shuffles are fast, and if not, why. Made of a
- * snapshot; immutable.
+ * The page's first part: whether the application's shuffles are fast, and if not, why. Immutable.
  *
- * @param verdict how they are
- * @param headline the verdict in one sentence
- * @param details what it goes by, a sentence each
  * @param bytes what was read, by link
- * @param total the sum of that
  * @param reasons why blocks took the fallback, what cost most first
  * @param problems lines of the doctor's with something to fix, the worst first
  */
 record Summary(
-    Verdict verdict,
-    String headline,
-    List<String> details,
+    UiSnapshot known,
     Map<Link, Long> bytes,
     long total,
     List<Reason> reasons,
@@ -55,7 +48,6 @@ record Summary(
     Arrays.stream(Link.values()).forEach(link -> LINKS.put(link.label(), link));
   }
 
-  /** The state of shuffles. */
   enum Verdict {
     /** Nothing is known yet. */
     NONE,
@@ -73,41 +65,27 @@ record Summary(
    *
    * @param code of the runbook; empty if there is none, or none is known
    * @param remedy what to do; empty if only the runbook says that
-   * @param text one of the reasons
    * @param texts how many different ones there are
-   * @param blocks how many blocks
    * @param bytes about how many bytes; -1 if that is not known
-   * @param shuffles in how many shuffles
    */
   record Reason(
       String code, String remedy, String text, int texts, long blocks, long bytes, int shuffles) {}
 
-  /** Makes the summary of what is known. */
   static Summary of(final UiSnapshot known) {
     final Map<Link, Long> bytes = new EnumMap<>(Link.class);
     for (final Pair pair : known.pairs()) {
       bytes.merge(link(pair), pair.bytes(), Long::sum);
     }
     final long total = bytes.values().stream().mapToLong(Long::longValue).sum();
-    final List<Reason> reasons = reasons(known.shuffles());
     final List<AdviceLine> problems =
         WORST_FIRST.stream()
             .flatMap(
                 verdict ->
                     known.advice().stream().filter(line -> line.advice().verdict().equals(verdict)))
             .toList();
-    final Verdict verdict = verdict(known, bytes, total, problems);
-    return new Summary(
-        verdict,
-        headline(known, verdict, total),
-        details(known, bytes, total, reasons, problems),
-        bytes,
-        total,
-        reasons,
-        problems);
+    return new Summary(known, bytes, total, reasons(known.shuffles()), problems);
   }
 
-  /** Returns the link of a pair. */
   static Link link(final Pair pair) {
     return LINKS.getOrDefault(pair.link(), Link.STAGED);
   }
@@ -117,66 +95,57 @@ record Summary(
     return LINKS.get(label);
   }
 
-  private static double fallback(final Map<Link, Long> bytes, final long total) {
+  private double fallback() {
     return total == 0 ? 0 : (double) bytes.getOrDefault(Link.STAGED, 0L) / total;
   }
 
   /** Returns the share of the time of tasks that they waited; negative if it is not known. */
-  static double waited(final UiSnapshot known) {
+  double waited() {
     return known.tasks().ran() <= 0 ? -1 : (double) known.tasks().waited() / known.tasks().ran();
   }
 
-  private static Verdict verdict(
-      final UiSnapshot known,
-      final Map<Link, Long> bytes,
-      final long total,
-      final List<AdviceLine> problems) {
-    final double waited = waited(known);
-    if (known.aside() != null || waited >= SLOW_WAIT) {
+  Verdict verdict() {
+    if (known.aside() != null || waited() >= SLOW_WAIT) {
       return Verdict.SLOW;
     }
-    if (waited >= SOME_WAIT || fallback(bytes, total) >= SOME_FALLBACK || !problems.isEmpty()) {
+    if (waited() >= SOME_WAIT || fallback() >= SOME_FALLBACK || !problems.isEmpty()) {
       return Verdict.LOOK;
     }
     return total == 0 ? Verdict.NONE : Verdict.FAST;
   }
 
-  private static String headline(final UiSnapshot known, final Verdict verdict, final long total) {
+  /** Returns the verdict in one sentence. */
+  String headline() {
     if (known.aside() != null) {
       return "Zerohop is not used: shuffles go through Spark's own";
     }
-    return switch (verdict) {
+    return switch (verdict()) {
       case NONE -> "Nothing was read yet";
       case FAST -> "Fast: nothing to fix";
       case SLOW -> "Slow: tasks wait for shuffle blocks";
       case LOOK ->
           total == 0
               ? "Something to fix before shuffles are fast"
-              : waited(known) >= SOME_WAIT
+              : waited() >= SOME_WAIT
                   ? "Could be faster: tasks wait for shuffle blocks"
                   : "Could be better: see what to fix";
     };
   }
 
-  private static List<String> details(
-      final UiSnapshot known,
-      final Map<Link, Long> bytes,
-      final long total,
-      final List<Reason> reasons,
-      final List<AdviceLine> problems) {
+  /** Returns what the verdict goes by, a sentence each. */
+  List<String> details() {
     final List<String> details = new ArrayList<>();
     if (known.aside() != null) {
       details.add(known.aside().what());
     }
-    final double waited = waited(known);
-    if (waited >= 0) {
-      details.add("Tasks waited for blocks " + percent(waited) + " of their time.");
+    if (waited() >= 0) {
+      details.add("Tasks waited for blocks " + percent(waited()) + " of their time.");
     } else if (total > 0) {
       details.add("How long tasks waited for blocks is not known yet.");
     }
     if (bytes.getOrDefault(Link.STAGED, 0L) > 0) {
       details.add(
-          percent(fallback(bytes, total))
+          percent(fallback())
               + " of "
               + Html.bytes(total)
               + " took the fallback"
@@ -196,12 +165,12 @@ record Summary(
     }
     if (known.aside() == null && total > 0) {
       details.add(
-          "The verdict depends on waits, fallbacks and findings of Zerohop's checks, not on rates.");
+          "The verdict depends on waits, fallbacks and findings of Zerohop's checks, not on"
+              + " rates.");
     }
     return details;
   }
 
-  /** Returns a share in words. */
   static String percent(final double share) {
     final double percent = 100 * share;
     return percent > 0 && percent < 0.1

@@ -56,10 +56,8 @@ final class TimeLine {
   /**
    * A place that bytes lie in.
    *
-   * @param name for users
    * @param color its name in the style sheet
    * @param dashes of its line; empty for a solid one
-   * @param value its bytes at a moment
    */
   private record Place(String name, String color, String dashes, ToLongFunction<Point> value) {}
 
@@ -254,7 +252,6 @@ final class TimeLine {
     return 500 * unit;
   }
 
-  /** Returns a round value in words. */
   private static String value(final double bytes) {
     return Html.bytes((long) bytes).replace(".0 ", " ");
   }

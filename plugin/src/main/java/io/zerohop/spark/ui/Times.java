@@ -11,29 +11,13 @@ import java.util.Locale;
 final class Times {
   private static final long SECOND = 1_000;
   private static final long MINUTE = 60 * SECOND;
-  private static final long HOUR = 60 * MINUTE;
-  private static final long DAY = 24 * HOUR;
+  private static final long DAY = 24 * 60 * MINUTE;
 
-  /** Distances of round moments. */
+  /** Distances of round moments, in seconds: less than a minute, than an hour, than two days. */
   private static final long[] STEPS = {
-    SECOND,
-    2 * SECOND,
-    5 * SECOND,
-    10 * SECOND,
-    15 * SECOND,
-    30 * SECOND,
-    MINUTE,
-    2 * MINUTE,
-    5 * MINUTE,
-    10 * MINUTE,
-    15 * MINUTE,
-    30 * MINUTE,
-    HOUR,
-    2 * HOUR,
-    3 * HOUR,
-    6 * HOUR,
-    12 * HOUR,
-    DAY
+    1, 2, 5, 10, 15, 30,
+    60, 120, 300, 600, 900, 1_800,
+    3_600, 7_200, 10_800, 21_600, 43_200, 86_400
   };
 
   private static final DateTimeFormatter CLOCK = format("uuuu-MM-dd HH:mm:ss");
@@ -47,7 +31,6 @@ final class Times {
     return DateTimeFormatter.ofPattern(pattern, Locale.ROOT).withZone(ZoneId.systemDefault());
   }
 
-  /** Returns a moment in words. */
   static String clock(final long millis) {
     return CLOCK.format(Instant.ofEpochMilli(millis));
   }
@@ -64,9 +47,9 @@ final class Times {
    * @param most how many at most, at least 2
    */
   static List<Long> ticks(final long begin, final long end, final int most) {
-    long step = STEPS[0];
+    long step = SECOND;
     for (int i = 1; i < STEPS.length && (end - begin) / step >= most; i++) {
-      step = STEPS[i];
+      step = STEPS[i] * SECOND;
     }
     while ((end - begin) / step >= most) {
       step += DAY;

@@ -1,9 +1,12 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport.Cause;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,17 +16,13 @@ import org.jspecify.annotations.Nullable;
  * @param pairs what went from each executor to each other, by path; beyond a limit from the others
  *     of a node to those of another one
  * @param shuffles the shuffles, the oldest first
- * @param memory each executor's pools over time
  * @param contacts connections between executors, the oldest first
  * @param advice what the doctor would say
  * @param nodes which machine each executor is on, by the executor; also that of a node's others
- * @param tasks the time of tasks that read shuffles
  * @param expected bytes a second that links have at least, by the link's label: the least that
  *     executors say
  * @param rates what came over each link over time, the oldest first
- * @param evictedShuffles older shuffles that are not kept
- * @param evictedContacts older contacts that are not kept
- * @param executorsLeftOut executors whose pools are not kept
+ * @param keepers the keepers of nodes
  * @param refused parts of reports that no executor writes
  */
 public record UiSnapshot(
@@ -36,6 +35,7 @@ public record UiSnapshot(
     TaskTime tasks,
     Map<String, Long> expected,
     List<Rate> rates,
+    List<NodeKeeper> keepers,
     long evictedShuffles,
     long evictedContacts,
     long executorsLeftOut,
@@ -52,6 +52,7 @@ public record UiSnapshot(
     tasks = tasks == null ? new TaskTime(0, 0) : tasks;
     expected = expected == null ? Map.of() : expected;
     rates = rates == null ? List.of() : rates;
+    keepers = keepers == null ? List.of() : keepers;
   }
 
   /** Whether executors will report, and have not yet: not so where Zerohop has stepped aside. */
@@ -80,12 +81,6 @@ public record UiSnapshot(
   /**
    * Blocks of one owner that one executor read over one link.
    *
-   * @param reader who got them
-   * @param owner who had them
-   * @param path the path's label
-   * @param link the link's label
-   * @param blocks how many
-   * @param bytes their bytes
    * @param busyMillis time during which they were handed out, in milliseconds
    * @param fullBytes the part of the bytes during which the link was in use without a break
    * @param fullMillis how long that was, in milliseconds
@@ -104,6 +99,30 @@ public record UiSnapshot(
     /** Takes a link that is missing for the path. */
     public Pair {
       link = link == null ? path : link;
+    }
+
+    /** Returns this with another one's counts added. A sum of what is within bounds stays there. */
+    Pair plus(final Pair more) {
+      return new Pair(
+          reader,
+          owner,
+          path,
+          link,
+          ReportBounds.plus(blocks, more.blocks),
+          ReportBounds.plus(bytes, more.bytes),
+          ReportBounds.plus(busyMillis, more.busyMillis),
+          ReportBounds.plus(fullBytes, more.fullBytes),
+          ReportBounds.plus(fullMillis, more.fullMillis));
+    }
+
+    Pair between(final String otherReader, final String otherOwner) {
+      return new Pair(
+          otherReader, otherOwner, path, link, blocks, bytes, busyMillis, fullBytes, fullMillis);
+    }
+
+    /** Bytes a second while the link was in use without a break; 0 if it never was. */
+    double rate() {
+      return fullMillis <= 0 ? 0 : 1e3 * fullBytes / fullMillis;
     }
   }
 
@@ -127,9 +146,6 @@ public record UiSnapshot(
   /**
    * One shuffle.
    *
-   * @param shuffleId its id
-   * @param writers stages that wrote it
-   * @param readers stages that read it
    * @param blocks blocks that were read, by the path's label
    * @param bytes their bytes, by the path's label
    * @param waitNanos time in nanoseconds that readers waited, all together
@@ -161,7 +177,6 @@ public record UiSnapshot(
   /**
    * An executor's pools.
    *
-   * @param executorId the executor
    * @param points the oldest first; not empty
    */
   public record Series(String executorId, List<Point> points) {}
@@ -184,12 +199,22 @@ public record UiSnapshot(
       long spilledToFiles) {}
 
   /**
+   * The keeper of a node.
+   *
+   * @param node the node
+   * @param executors executors of the node that report
+   * @param connected those of them that are connected to it
+   * @param restarts how often another one has followed one
+   * @param timeMillis when it was reported last, in milliseconds since 1970
+   * @param keeper what it said last; counts are those since its own start
+   */
+  public record NodeKeeper(
+      String node, int executors, int connected, int restarts, long timeMillis, Keeper keeper) {}
+
+  /**
    * A connection.
    *
    * @param timeMillis about when, in milliseconds since 1970
-   * @param reader who connected
-   * @param owner to whom
-   * @param how by what
    */
   public record ContactLine(long timeMillis, String reader, String owner, String how) {}
 
@@ -200,5 +225,14 @@ public record UiSnapshot(
    * @param processes of which it would say that: the driver and executors, the first few of them
    * @param count how many they are
    */
-  public record AdviceLine(Advice advice, List<String> processes, int count) {}
+  public record AdviceLine(Advice advice, List<String> processes, int count) {
+    /** Returns this finding as of one process more, which is named if there is room. */
+    AdviceLine alsoOf(final String process, final int most) {
+      final List<String> named =
+          processes.size() < most
+              ? Stream.concat(processes.stream(), Stream.of(process)).toList()
+              : processes;
+      return new AdviceLine(advice, named, count == Integer.MAX_VALUE ? count : count + 1);
+    }
+  }
 }

@@ -6,10 +6,12 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.transport.ContactListener;
 import java.util.List;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -41,6 +43,7 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
    *
    * @param node holds blocks in memory; null if there is none
    * @param fileBytes bytes of the map outputs in files
+   * @param keeper what the keeper of this node said last; null without keepers
    * @param housekeeping does what is periodic here
    */
   default void begin(
@@ -48,6 +51,7 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
       final SparkConf conf,
       final @Nullable ShuffleNode node,
       final LongSupplier fileBytes,
+      final @Nullable Supplier<KeeperStats> keeper,
       final Housekeeping housekeeping) {}
 
   /**
@@ -68,7 +72,7 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
   /**
    * Receives what one reader does. Thread safe, since a step of the reader may outlast its task.
    */
-  interface Reader extends FetchListener {
+  interface Reader extends Fetches.Listener {
     /** Does nothing. */
     Reader NONE = new Reader() {};
 

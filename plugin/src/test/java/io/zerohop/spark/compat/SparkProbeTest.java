@@ -40,7 +40,7 @@ class SparkProbeTest {
 
   private static Map<SparkFeature, List<String>> users() {
     final Map<SparkFeature, List<String>> users = new EnumMap<>(SparkFeature.class);
-    users.put(SparkFeature.SENT, List.of("blocktransfer/sent/", "compat/SparkLinks$Peers"));
+    users.put(SparkFeature.SENT, List.of("sent/", "compat/SparkLinks$Peers"));
     users.put(SparkFeature.UCX, List.of("control/"));
     users.put(SparkFeature.GPU, List.of("rapids/"));
     users.put(
@@ -156,7 +156,7 @@ class SparkProbeTest {
             "SHUFFLE org.apache.spark.shuffle.IndexShuffleBlockResolver getBlockData"
                 + " (Lorg/apache/spark/storage/BlockId;Lscala/Option;)"
                 + "Lorg/apache/spark/network/buffer/ManagedBuffer;",
-            "SHUFFLE io.zerohop.spark.blocktransfer.ZerohopBlockResolver");
+            "SHUFFLE io.zerohop.spark.staged.ZerohopBlockResolver");
   }
 
   @Test
@@ -247,7 +247,7 @@ class SparkProbeTest {
   /** As if a vendor's interface asked for a method more. */
   @Test
   void aMethodThatWeDoNotImplementIsMissed() {
-    final String ours = "io.zerohop.spark.blocktransfer.ZerohopBlockResolver";
+    final String ours = "io.zerohop.spark.staged.ZerohopBlockResolver";
     assertLost(SparkWithout.declared(ours, "getBlockData"), ours, SparkFeature.SHUFFLE);
   }
 

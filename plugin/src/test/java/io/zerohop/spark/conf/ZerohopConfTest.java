@@ -3,7 +3,7 @@ package io.zerohop.spark.conf;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Keys;
 import java.io.IOException;
@@ -152,7 +152,7 @@ class ZerohopConfTest {
             .set("spark.zerohop.socket.dir", "/a/folder")
             .set("spark.zerohop.checksum.enabled", "FALSE");
     final Config read = ZerohopConf.of(conf);
-    assertThat(read.paths()).containsExactlyElementsOf(List.of(Path.PEER, Path.STAGED));
+    assertThat(read.paths()).containsExactlyElementsOf(List.of(BlockPath.PEER, BlockPath.STAGED));
     assertThat(read.pool().size()).isEqualTo(3L << 30);
     assertThat(read.requestTimeout()).isEqualTo(Duration.ofMillis(250));
     assertThat(read.nodeId()).isEqualTo("a node");

@@ -3,7 +3,7 @@ package io.zerohop.spark.doctor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.carrier.Completion;
+import io.zerohop.shuffle.transport.remote.Completion;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
@@ -14,6 +14,7 @@ import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.Machine.AdapterCheck;
 import io.zerohop.spark.doctor.RateCheck.UcxRate;
+import io.zerohop.spark.doctor.Settings.Wanted;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;

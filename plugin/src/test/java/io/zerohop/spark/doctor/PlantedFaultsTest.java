@@ -24,8 +24,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Supplier;
 import org.apache.spark.SparkConf;
+import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
 
 /**
  * Ten faults that users have, each of which the doctor has to find, and to say what mends it. Those
@@ -216,8 +218,8 @@ class PlantedFaultsTest {
     try (ServerSocket closed = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
       port = closed.getLocalPort();
     }
-    final List<SparkChecks.Address> others = new ArrayList<>();
-    others.add(new SparkChecks.Address("7", "127.0.0.1", port));
+    final List<BlockManagerId> others = new ArrayList<>();
+    others.add(BlockManagerId.apply("7", "127.0.0.1", port, Option.empty()));
     final Finding found = find(Item.REACH, notes -> SparkChecks.reach(notes, others));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.message().happened()).contains("executor 7").contains(Integer.toString(port));

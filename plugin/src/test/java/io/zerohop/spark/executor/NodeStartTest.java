@@ -8,7 +8,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.LocalSpark;
-import io.zerohop.spark.blocktransfer.sent.Uploads;
+import io.zerohop.spark.sent.Uploads;
 import io.zerohop.spark.watch.ExecutorWatch;
 import java.io.IOException;
 import java.util.ArrayList;

@@ -3,8 +3,8 @@ package io.zerohop.spark.executor;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.LocalSpark;
-import io.zerohop.spark.blocktransfer.sent.Uploads;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.sent.Uploads;
 import java.nio.file.Path;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;

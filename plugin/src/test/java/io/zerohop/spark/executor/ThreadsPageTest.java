@@ -17,7 +17,8 @@ class ThreadsPageTest {
   private static final Pattern MADE =
       Pattern.compile(
           "Threads\\.daemon(?:OfCaller)?\\([^;]*?\"(?:zerohop-)?([a-z-]+)"
-              + "|[= (]pool\\(\"([a-z]+)\",|everyLong\\(\"([a-z]+)\"|Startup<>\\(\"zerohop-([a-z]+)\"");
+              + "|[= (]pool\\(\"([a-z]+)\",|everyLong\\(\\s*\"([a-z-]+)\""
+              + "|Startup<>\\(\"zerohop-([a-z]+)\"");
 
   /** A row of those that are always there: a thread, and how many. */
   private static final Pattern AT_REST =
@@ -27,8 +28,8 @@ class ThreadsPageTest {
 
   private static final Pattern LISTED = Pattern.compile("`zerohop-([a-z-]+)`");
 
-  /** Neither a doctor's nor a proof's process is an executor. */
-  private static final Set<String> ELSEWHERE = Set.of("doctor", "rdmaproof");
+  /** The process of a command is no executor. */
+  private static final Set<String> ELSEWHERE = Set.of("doctor", "keeperdaemon", "rdmaproof");
 
   @Test
   void thePageListsTheThreadsThatTheCodeStarts() throws IOException {

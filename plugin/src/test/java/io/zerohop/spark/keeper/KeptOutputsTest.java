@@ -2,6 +2,7 @@ package io.zerohop.spark.keeper;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ReliableShuffleIo;
@@ -15,6 +16,8 @@ import org.apache.spark.SparkConf;
 import org.apache.spark.scheduler.SparkListenerBlockManagerAdded;
 import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
+import org.apache.spark.scheduler.TaskInfo;
+import org.apache.spark.scheduler.TaskLocality;
 import org.apache.spark.storage.BlockManagerId;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -86,7 +89,7 @@ class KeptOutputsTest {
             0,
             "ResultTask",
             new FetchFailed(KeptId.of(executor(id, HOST)), SHUFFLE, 100, 0, 0, "nobody is there"),
-            null,
+            new TaskInfo(1, 1, 0, 0, 0, "9", "host-2", TaskLocality.ANY(), false),
             null,
             null));
   }
@@ -149,8 +152,8 @@ class KeptOutputsTest {
 
   @Test
   void twoExecutorsThatCannotBeReadAreAllOfAKeeper() {
-    added("1", HOST);
     for (int executor = 1; executor <= 5; executor++) {
+      added(Integer.toString(executor), HOST);
       keptOf(Integer.toString(executor), executor);
     }
     removed("1");
@@ -167,18 +170,110 @@ class KeptOutputsTest {
     assertThat(registered()).containsExactly(5);
   }
 
+  /** A location whose keeper answers other nodes, or does not. */
+  private static BlockManagerId kept(final String id, final String host, final int port) {
+    final Location location =
+        new Location("01234567", "0123456789abcdef", 7, 0, "1-0000000000000007").withKeeper(port);
+    return KeptId.of(BlockManagerId.apply(id, host, 7077, Option.apply(location.encode())));
+  }
+
   @Test
-  void nothingOutlivesItsExecutorOnSeveralNodes() {
+  void onSeveralNodesOnlyThatIsKeptWhichOtherNodesReach() {
     added("1", HOST);
     added("2", HOST);
-    keptOf("1", 0);
-    keptOf("2", 1);
+    register(0, kept("1", HOST, 0));
+    register(1, kept("1", HOST, 4711));
+    register(2, kept("2", HOST, 0));
+    register(3, kept("2", HOST, 4711));
     removed("1");
-    assertThat(registered()).containsExactlyInAnyOrder(0, 1);
+    assertThat(registered()).containsExactlyInAnyOrder(0, 1, 2, 3);
     added("3", "host-2");
+    assertThat(registered()).containsExactlyInAnyOrder(1, 2, 3);
+    removed("2");
+    assertThat(registered()).containsExactlyInAnyOrder(1, 3);
+    assertThat(isReliable()).isTrue();
+    assertThat(outputs.heard("1", Map.of(SHUFFLE, new long[] {100, 101}))).containsExactly(SHUFFLE);
+    assertThat(registered()).containsExactlyInAnyOrder(1, 3);
+    // The status of a task that ended just before its executor.
+    register(0, kept("1", HOST, 0));
+    outputs.heard("1", null);
+    assertThat(registered()).containsExactlyInAnyOrder(1, 3);
+  }
+
+  @Test
+  void aKeeperIsGoneAloneThatIsNotReadOnItsHost() {
+    added("1", HOST);
+    added("2", HOST);
+    added("3", "host-2");
+    for (int executor = 1; executor <= 3; executor++) {
+      final String id = Integer.toString(executor);
+      register(executor, kept(id, executor == 3 ? "host-2" : HOST, 4711));
+      removed(id);
+    }
+    notRead("1");
+    outputs.heard("3", null); // Says nothing of the other host's keeper.
+    notRead("2");
+    assertThat(registered()).containsExactly(3);
+    assertThat(isReliable()).isTrue();
+  }
+
+  @Test
+  void nothingOutlivesItsExecutorOnceAKeeperThatIsThereIsOutOfReach() {
+    added("1", HOST);
+    added("2", HOST);
+    added("3", "host-2");
+    register(0, kept("1", HOST, 4711));
+    register(1, kept("2", HOST, 4711));
+    removed("1");
+    outputs.notReached("1");
+    assertThat(isReliable()).isTrue(); // The keeper may be gone.
+    outputs.heard("1", null);
     assertThat(isReliable()).isFalse();
     assertThat(registered()).containsExactly(1);
     removed("2");
     assertThat(registered()).isEmpty();
+  }
+
+  /** Spark computes what was damaged or missing again; the keeper's other outputs are read. */
+  @Test
+  void anOutputThatAKeeperDoesNotGiveSaysNothingOfItsReach() {
+    added("1", HOST);
+    added("3", "host-2");
+    register(0, kept("1", HOST, 4711));
+    removed("1");
+    notRead("1");
+    outputs.heard("1", null);
+    assertThat(isReliable()).isTrue();
+    assertThat(registered()).containsExactly(0);
+  }
+
+  /** The executor still lived; its reader could not connect for a moment. */
+  @Test
+  void aReadThatFailedLongBeforeAReportSaysNothingOfTheKeeper() {
+    added("1", HOST);
+    added("3", "host-2");
+    register(0, kept("1", HOST, 4711));
+    outputs.notReached("1");
+    for (int round = 0; round < 20; round++) {
+      outputs.round();
+    }
+    removed("1");
+    outputs.heard("1", null);
+    assertThat(isReliable()).isTrue();
+    assertThat(registered()).containsExactly(0);
+  }
+
+  @Test
+  void aKeeperThatIsGoneLeavesTheOthersInReach() {
+    added("1", HOST);
+    added("3", "host-2");
+    register(0, kept("1", HOST, 4711));
+    removed("1");
+    outputs.notReached("1");
+    for (int round = 0; round < 20; round++) {
+      outputs.round();
+    }
+    assertThat(registered()).isEmpty();
+    assertThat(isReliable()).isTrue();
   }
 }

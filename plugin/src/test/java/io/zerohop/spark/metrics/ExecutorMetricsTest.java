@@ -7,7 +7,9 @@ import io.zerohop.device.Leaks;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -24,7 +26,7 @@ class ExecutorMetricsTest {
   void waitsHaveACountAndADistribution() {
     try (ShuffleNode node =
         ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
-      final MetricRegistry metrics = new ExecutorMetrics(node.counters()).metricRegistry();
+      final MetricRegistry metrics = new ExecutorMetrics(node.fetches()).metricRegistry();
       assertThat(count(metrics, Metric.FETCH_WAITS)).isZero();
       assertThat(gauge(metrics, Metric.FETCH_WAIT_P99)).isZero();
       TestBlocks.write(node, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
@@ -48,10 +50,37 @@ class ExecutorMetricsTest {
   }
 
   @Test
+  void theKeepersNumbersAreWhatItSaidLast() {
+    try (ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
+      final ExecutorMetrics metrics = new ExecutorMetrics(node.fetches());
+      metrics.watchKeeper(
+          node, () -> new KeeperStats(0, 0, 1, 2, 3, 4, 5, 0, 6, 0, 0, 7, 8, 9, 0, 10, ""));
+      final MetricRegistry registry = metrics.metricRegistry();
+      assertThat(gauge(registry, Metric.KEEPER)).isZero();
+      assertThat(
+              Stream.of(
+                      Metric.KEEPER_HELD,
+                      Metric.KEEPER_LEFT,
+                      Metric.KEEPER_LEFT_OUTPUTS,
+                      Metric.KEEPER_ADOPTED,
+                      Metric.KEEPER_DROPPED,
+                      Metric.KEEPER_REFUSED,
+                      Metric.KEEPER_SENT_BLOCKS,
+                      Metric.KEEPER_SENT,
+                      Metric.KEEPER_FILES,
+                      Metric.KEEPER_FILES_OUTPUTS)
+                  .map(metric -> gauge(registry, metric)))
+          .containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L);
+    }
+    leaks.check();
+  }
+
+  @Test
   void oldNamesGoOn() {
     try (ShuffleNode node =
         ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
-      final ExecutorMetrics metrics = new ExecutorMetrics(node.counters());
+      final ExecutorMetrics metrics = new ExecutorMetrics(node.fetches());
       metrics.watch(node);
       assertThat(metrics.metricRegistry().getGauges())
           .containsKeys("landing.slabs", "receive.buffers")

@@ -55,7 +55,8 @@ class MetricsPageTest {
 
   @Test
   void eachPathHasMetricsOfItsBytesAndBlocks() {
-    for (final io.zerohop.shuffle.block.Path path : io.zerohop.shuffle.block.Path.values()) {
+    for (final io.zerohop.shuffle.block.BlockPath path :
+        io.zerohop.shuffle.block.BlockPath.values()) {
       assertThat(Metric.bytes(path).name()).startsWith(path.name());
       assertThat(Metric.blocks(path).name()).startsWith(path.name());
     }
@@ -112,7 +113,8 @@ class MetricsPageTest {
                   ? ""
                   : "; also as `" + metric.formerly() + "`, its name in 0.2.0"));
     }
-    for (final io.zerohop.shuffle.block.Path path : io.zerohop.shuffle.block.Path.values()) {
+    for (final io.zerohop.shuffle.block.BlockPath path :
+        io.zerohop.shuffle.block.BlockPath.values()) {
       row(
           table,
           PathAccumulators.name(path),
@@ -142,6 +144,7 @@ class MetricsPageTest {
     return switch (owner) {
       case ANY -> "every executor";
       case MEMORY -> "executors with shared memory";
+      case KEEPER -> "executors with `spark.zerohop.keeper`";
       case GPU -> "executors with GPU memory";
     };
   }

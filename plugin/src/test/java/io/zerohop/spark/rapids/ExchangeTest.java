@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import ai.rapids.cudf.FakeGpu;
 import ai.rapids.cudf.FakeMetadata;
 import com.nvidia.spark.rapids.GpuSemaphore$;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
@@ -130,8 +130,8 @@ class ExchangeTest {
     try (TestExchange exchange = exchange(Store.DEVICE, STRINGS, 3)) {
       exchange.write(form, 0.2, 50);
       exchange.check();
-      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isZero();
-      assertThat(exchange.node().counters().moved(Path.LOCAL).blocks()).isPositive();
+      assertThat(exchange.node().fetches().moved(BlockPath.STAGED).blocks()).isZero();
+      assertThat(exchange.node().fetches().moved(BlockPath.LOCAL).blocks()).isPositive();
       assertThat(exchange.metric("dataSize").value()).isPositive();
       assertThat(exchange.metric("dataReadSize").value()).isPositive();
     }
@@ -159,8 +159,8 @@ class ExchangeTest {
       exchange.write(form, 0.2, 50, 20);
       exchange.write(form, 0.2, 50);
       exchange.check();
-      assertThat(exchange.peer().counters().moved(Path.PEER).blocks()).isPositive();
-      assertThat(exchange.peer().counters().moved(Path.STAGED).blocks()).isZero();
+      assertThat(exchange.peer().fetches().moved(BlockPath.PEER).blocks()).isPositive();
+      assertThat(exchange.peer().fetches().moved(BlockPath.STAGED).blocks()).isZero();
     }
   }
 

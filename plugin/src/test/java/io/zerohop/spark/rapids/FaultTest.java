@@ -2,6 +2,7 @@ package io.zerohop.spark.rapids;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ai.rapids.cudf.FakeGpu;
 import com.nvidia.spark.rapids.jni.GpuRetryOOM;
@@ -18,7 +19,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
@@ -286,7 +288,7 @@ class FaultTest {
       }
 
       @Override
-      public InputStream open() {
+      public InputStream open(final BooleanSupplier ended) {
         return new ByteArrayInputStream(bytes);
       }
 
@@ -305,7 +307,7 @@ class FaultTest {
       final CountDownLatch isReading = new CountDownLatch(1);
       final CountDownLatch hasEnded = new CountDownLatch(1);
       final TestTask task = new TestTask();
-      final AtomicBoolean found = new AtomicBoolean(true);
+      final AtomicReference<Throwable> refused = new AtomicReference<>();
       final Thread reading =
           task.run(
               () -> {
@@ -318,7 +320,8 @@ class FaultTest {
                       await(hasEnded);
                       return new GpuRetryOOM("once");
                     });
-                final Thread other = new Thread(() -> found.set(batches.hasNext()));
+                final Thread other =
+                    new Thread(() -> refused.set(catchThrowable(batches::hasNext)));
                 other.start();
                 await(isReading);
                 return other;
@@ -326,9 +329,70 @@ class FaultTest {
       assertThat(exchange.node().stats().leases().open()).as("it is read yet").isPositive();
       hasEnded.countDown();
       reading.join();
-      assertThat(found).isFalse();
+      assertThat(refused.get())
+          .isInstanceOf(IllegalStateException.class)
+          .hasMessageContaining("has ended");
       exchange.checkIdle();
     }
+  }
+
+  /** The end of a task releases what was not handed out while a thread of it asks for that. */
+  @Test
+  void aBatchThatIsReleasedIsNotHandedOut() throws Exception {
+    try (TestExchange exchange = exchange(Store.DEVICE)) {
+      exchange.write(Form.KUDO, 0.2, 30);
+      final TestTask task = new TestTask();
+      final AtomicReference<Throwable> refused = new AtomicReference<>();
+      final CountDownLatch isReleasing = new CountDownLatch(1);
+      final Thread reading =
+          task.run(
+              () -> {
+                final Iterator<Product2<Integer, ColumnarBatch>> batches =
+                    exchange.reader(task, 0, 3);
+                assertThat(batches.hasNext()).isTrue();
+                final Thread other =
+                    new Thread(
+                        () -> {
+                          await(isReleasing);
+                          refused.set(catchThrowable(batches::next));
+                        });
+                FakeGpu.beforeColumnCloses(
+                    () -> {
+                      isReleasing.countDown();
+                      TestNodes.eventually(
+                          "it has a batch or waits for the release",
+                          () ->
+                              other.getState() == Thread.State.WAITING
+                                  || other.getState() == Thread.State.TERMINATED);
+                    });
+                other.start();
+                return other;
+              });
+      reading.join();
+      assertThat(refused.get()).isNotNull().hasMessageContaining("has ended");
+      exchange.checkIdle();
+    }
+  }
+
+  @Test
+  void aBatchThatCannotBeReleasedKeepsNoLease() {
+    final TestExchange exchange = exchange(Store.DEVICE);
+    exchange.write(Form.KUDO, 0.2, 30);
+    final TestTask task = new TestTask();
+    assertThatThrownBy(
+            () ->
+                task.run(
+                    () -> {
+                      final boolean found = exchange.reader(task, 0, 3).hasNext();
+                      FakeGpu.beforeColumnCloses(
+                          () -> {
+                            throw new Broken();
+                          });
+                      return found;
+                    }))
+        .satisfies(e -> assertThat(e.getSuppressed()).hasAtLeastOneElementOfType(Broken.class));
+    exchange.checkIdle();
+    assertThatThrownBy(exchange::close).hasMessageContaining("columns"); // Which did not close.
   }
 
   private static void await(final CountDownLatch latch) {

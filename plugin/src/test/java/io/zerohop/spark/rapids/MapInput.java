@@ -4,7 +4,7 @@ import ai.rapids.cudf.ContiguousTable;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.GpuColumnVector;
 import com.nvidia.spark.rapids.GpuPackedTableColumn;
-import io.zerohop.spark.rapids.write.KudoSplit;
+import io.zerohop.spark.rapids.write.KudoBatch;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -82,7 +82,7 @@ final class MapInput extends AbstractIterator<Product2<Integer, ColumnarBatch>>
       final Object[] gpu = new Object[types.length];
       Arrays.setAll(gpu, columns::column);
       final Tuple2<ColumnarBatch, Object>[] split =
-          KudoSplit.split(rows, starts, starts.length, gpu);
+          KudoBatch.split(rows, starts, starts.length, gpu);
       if (split == null) {
         columns.close();
         return;

@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
@@ -42,7 +42,7 @@ class OverflowTest {
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isZero();
       assertThat(exchange.node().stats().evictions().overflowedBytes()).isPositive();
       exchange.check();
-      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isZero();
+      assertThat(exchange.node().fetches().moved(BlockPath.STAGED).blocks()).isZero();
     }
   }
 
@@ -62,7 +62,7 @@ class OverflowTest {
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();
       exchange.check();
-      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isPositive();
+      assertThat(exchange.node().fetches().moved(BlockPath.STAGED).blocks()).isPositive();
     }
   }
 
@@ -77,7 +77,7 @@ class OverflowTest {
       exchange.write(task, exchange.input(form, 0.1, true, ROWS, ROWS, ROWS));
       assertThat(task.context().taskMetrics().diskBytesSpilled()).isPositive();
       exchange.check();
-      assertThat(exchange.node().counters().moved(Path.STAGED).blocks()).isPositive();
+      assertThat(exchange.node().fetches().moved(BlockPath.STAGED).blocks()).isPositive();
     }
   }
 }

@@ -8,18 +8,16 @@ import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.GpuColumnVector;
 import io.zerohop.shuffle.NodeStats;
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.StagedReads;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.TestNode;
-import io.zerohop.spark.blocktransfer.BlockTransferTransport;
-import io.zerohop.spark.blocktransfer.ZerohopBlockResolver;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
+import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.MapInput.Batch;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TableStore.DeviceTableStore;
@@ -27,7 +25,8 @@ import io.zerohop.spark.rapids.TableStore.HostTableStore;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
-import io.zerohop.spark.spillfiles.MapOutputFiles;
+import io.zerohop.spark.staged.BlockTransferTransport;
+import io.zerohop.spark.staged.ZerohopBlockResolver;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.watch.ExecutorWatch;
@@ -46,6 +45,7 @@ import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.executor.TempShuffleReadMetrics;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.sql.execution.metric.SQLMetric;
@@ -130,7 +130,8 @@ final class TestExchange implements AutoCloseable {
     tables =
         store == Store.DEVICE
             ? new DeviceTableStore(node, files, LIMIT)
-            : new HostTableStore(node, files, new StagedReads(config));
+            : new HostTableStore(
+                node, files, node == null ? config.stagedFetches() : node.fetches());
     readersTables = tables;
     staged =
         new BlockTransferTransport(
@@ -273,7 +274,7 @@ final class TestExchange implements AutoCloseable {
   void damage(final int partition, final int at) {
     final Block block = new Block(dependency.shuffleId(), statuses.get(0).mapId(), 0, partition, 1);
     final BlockSource source = new BlockSource("driver", node.location(), "driver", List.of(block));
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         node.fetch(
             List.of(source),
             TestNodes.noStaging(),
@@ -310,14 +311,16 @@ final class TestExchange implements AutoCloseable {
         new ArrayList<>();
     blocks.forEach(
         (id, of) -> owners.add(new Tuple2<>(id, CollectionConverters.asScala(of).toSeq())));
+    final TempShuffleReadMetrics metrics =
+        task.context().taskMetrics().createTempShuffleReadMetrics();
     final ReadMetrics pathMetrics =
-        new ReadMetrics(task.context(), accumulators, ExecutorWatch.Reader.NONE, false);
+        new ReadMetrics(task.context(), metrics, accumulators, ExecutorWatch.Reader.NONE, false);
     return new RapidsReader<Integer, ColumnarBatch>(
             dependency,
             new ReduceTask(
                 CollectionConverters.asScala(owners.iterator()),
                 task.context(),
-                task.context().taskMetrics().createTempShuffleReadMetrics(),
+                metrics,
                 pathMetrics),
             readersTables,
             staged,

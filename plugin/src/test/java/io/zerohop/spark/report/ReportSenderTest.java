@@ -168,7 +168,7 @@ class ReportSenderTest {
     if (used.get() < 0) {
       throw new IllegalStateException("not now");
     }
-    return new Memory(used.get(), 0, 0, 0, 0, 0, 0, 0);
+    return new Memory(used.get(), 0, 0, 0, 0, 0, 0, 0, null);
   }
 
   private ShuffleReport take() throws InterruptedException {

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
@@ -8,18 +9,23 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchListener;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.rows.RowsReader.UnsafeRowRecords;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.expressions.codegen.UnsafeRowWriter;
+import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -64,9 +70,11 @@ class UnsafeRowRecordsTest {
       }
       ends[partition] = at;
     }
-    try (MapOutputWriter writer = node.newMapOutput(shuffleId, 0, PARTITIONS)) {
+    try (MapOutput writer = node.newMapOutput(shuffleId, 0, PARTITIONS)) {
       writer.append(new Rows(bytes, ends));
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -78,7 +86,7 @@ class UnsafeRowRecordsTest {
     return writer.getRow();
   }
 
-  private BlockFetcher fetch(final int shuffleId) {
+  private Fetch fetch(final int shuffleId) {
     final List<Block> blocks = new ArrayList<>();
     for (int partition = 0; partition < PARTITIONS; partition++) {
       blocks.add(new Block(shuffleId, 0, 0, partition, 64));
@@ -99,7 +107,7 @@ class UnsafeRowRecordsTest {
     UTF8String text = null;
     int rows = 0;
     int onHeap = 0;
-    try (BlockFetcher fetcher = fetch(1)) {
+    try (Fetch fetcher = fetch(1)) {
       final UnsafeRowRecords records =
           new UnsafeRowRecords(new UnsafeRows(1, null), null, fetcher::hasMore);
       while (fetcher.next()) {
@@ -128,6 +136,25 @@ class UnsafeRowRecordsTest {
     node.unregisterShuffle(2);
   }
 
+  @Test
+  void bytesThatAreNoRowsFailTheFetchOfTheirBlock() {
+    write(1, "first ");
+    try (Fetch fetcher = fetch(1)) {
+      assertThat(fetcher.next()).isTrue();
+      final FetchedBlock block = fetcher.block();
+      Platform.putInt(null, block.extentAddress(0), UnsafeRows.bigEndian(1 << 20));
+      final Iterator<? extends Product2<?, ?>> rows =
+          new UnsafeRowRecords(new UnsafeRows(1, null), null, fetcher::hasMore).of(block);
+      assertThatThrownBy(rows::next)
+          .isInstanceOfSatisfying(
+              BlockFetchException.class,
+              failure -> assertThat(failure.block()).isEqualTo(block.block()))
+          .hasMessageContaining("of executor 1, path local")
+          .hasMessageContaining("a row of 1048576 bytes");
+    }
+    node.unregisterShuffle(1);
+  }
+
   private record Rows(UnsafeBuffer bytes, int[] ends) implements PackSource {
     @Override
     public int partitions() {
@@ -141,7 +168,7 @@ class UnsafeRowRecordsTest {
     }
   }
 
-  private static final class Unheard implements FetchListener {
+  private static final class Unheard implements Fetches.Listener {
     @Override
     public void fetched(
         final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}

@@ -3,7 +3,7 @@ package io.zerohop.spark.task;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.spark.task.TrackedBlocks.KnownLocations;
+import io.zerohop.spark.task.ReduceTask.KnownLocations;
 import org.junit.jupiter.api.Test;
 
 class KnownLocationsTest {

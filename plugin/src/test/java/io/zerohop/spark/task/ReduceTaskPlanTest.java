@@ -120,6 +120,6 @@ class ReduceTaskPlanTest {
   }
 
   private static List<BlockSource> sources(final MapStatus[] statuses) {
-    return TrackedBlocks.sources(listed(statuses, 7).iter(), 7);
+    return ReduceTask.sources(listed(statuses, 7).iter(), 7, 0);
   }
 }

@@ -58,6 +58,7 @@ class EventLogTest {
   void aSnapshotComesBackFromAStore() throws Exception {
     final ShuffleModel model = new ShuffleModel();
     model.add(Reports.full("1"));
+    model.add(Reports.ofKeeper("2", "n", 10, 0));
     final InMemoryStore store = new InMemoryStore();
     assertThat(StoredSnapshot.isIn(store)).isFalse();
     store.write(StoredSnapshot.of(model.snapshot()));
@@ -79,6 +80,7 @@ class EventLogTest {
     assertThat(read.shuffles().get(0).fallbacks()).containsExactly(Map.entry(reason, 72L));
     assertThat(read.shuffles().get(0).causes()).isEmpty();
     assertThat(read.contacts()).hasSize(1);
+    assertThat(read.keepers()).isEmpty();
     assertThat(read.advice()).hasSize(2);
     final Advice start = read.advice().get(0).advice();
     assertThat(start.what()).endsWith("belongs to user 1000 [ZH-1010]");

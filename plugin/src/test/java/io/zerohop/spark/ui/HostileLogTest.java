@@ -2,13 +2,14 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
@@ -140,10 +141,13 @@ class HostileLogTest {
       for (int at = 0; at < 8; at++) {
         reports.add(memory(at, bad));
       }
+      reports.add(keeps(keeper(bad, 1)));
       if (bad != ReportBounds.MAX_COUNT + 1) {
+        reports.add(keeps(keeper(1, bad)));
         reports.add(new ShuffleReport("a", "", bad, null, null, null, null, null));
       }
     }
+    reports.add(keeps(new Keeper(1, LONG, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)));
     reports.add(use(-1, List.of(), Map.of(), 0, Map.of()));
     reports.add(use(1, List.of(-1), Map.of(), 0, Map.of()));
     reports.add(use(1, IntStream.range(0, 33).boxed().toList(), Map.of(), 0, Map.of()));
@@ -207,7 +211,17 @@ class HostileLogTest {
   private static ShuffleReport memory(final int at, final long bad) {
     final long[] n = {1, 1, 1, 1, 1, 1, 1, 1};
     n[at] = bad;
-    final Memory memory = new Memory(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]);
+    final Memory memory = new Memory(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], null);
+    return new ShuffleReport("a", "", 1, null, null, memory, null, null);
+  }
+
+  /** What a keeper says, all of it the same number. */
+  private static Keeper keeper(final long n, final long started) {
+    return new Keeper(started, "1", n, n, n, n, n, n, n, n, n, n, n, n);
+  }
+
+  private static ShuffleReport keeps(final Keeper keeper) {
+    final Memory memory = new Memory(1, 1, 1, 1, 1, 1, 1, 1, keeper);
     return new ShuffleReport("a", "", 1, null, null, memory, null, null);
   }
 
@@ -221,7 +235,7 @@ class HostileLogTest {
 
   @Test
   void moreThanAnExecutorCountsIsRefused() {
-    final int most = 501 * Path.values().length;
+    final int most = 501 * BlockPath.values().length;
     final ShuffleModel model = new ShuffleModel();
     model.add(
         flows(
@@ -251,7 +265,7 @@ class HostileLogTest {
                     ReportBounds.MAX_NANOS,
                     Map.of("r", MAX),
                     Map.of("r", new Cause("ZH-3034", "", MAX)))),
-            new Memory(MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX),
+            new Memory(MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX, keeper(MAX, 1)),
             null,
             null);
     final ShuffleModel model = new ShuffleModel();
@@ -355,7 +369,7 @@ class HostileLogTest {
   }
 
   private static String event(final int i) {
-    final String path = Path.values()[i % Path.values().length].label();
+    final String path = BlockPath.values()[i % BlockPath.values().length].label();
     final String id = "executor-" + i;
     return i % 5 == 4
         ? line(new SparkListenerExecutorRemoved(i, "executor-" + (i - 1), "lost"))

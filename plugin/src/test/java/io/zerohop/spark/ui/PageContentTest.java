@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
@@ -38,6 +39,14 @@ class PageContentTest {
     assertThat(text(page, "//table[@id='zerohop-contacts']")).contains("get over rc");
     assertThat(text(page, "//table[@id='zerohop-shuffles']//td[2]/a/@href"))
         .isEqualTo("../stages/stage/?id=7&attempt=0");
+  }
+
+  @Test
+  void everyLinkHasAColourInLightAndInDarkMode() {
+    for (final Link link : Link.values()) {
+      final String name = link.label().replace('.', '-');
+      assertThat(Html.PageStyle.CSS.split("--" + name + ": #", -1)).as(name).hasSize(3);
+    }
   }
 
   @Test

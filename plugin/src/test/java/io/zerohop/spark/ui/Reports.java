@@ -5,6 +5,7 @@ import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
@@ -67,7 +68,36 @@ final class Reports {
     return new ShuffleReport(executorId, "", BEGIN + millis, null, null, memory(used), null, null);
   }
 
+  /**
+   * An executor that has a keeper, or is to have one.
+   *
+   * @param started the keeper's start, after the beginning; negative if the executor has none now
+   */
+  static ShuffleReport ofKeeper(
+      final String executorId, final String node, final long millis, final long started) {
+    final Keeper keeper =
+        started < 0
+            ? new Keeper(0, "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+            : new Keeper(
+                BEGIN + started,
+                "1.2 <&>",
+                64 << 20,
+                5 << 20,
+                4 << 20,
+                41,
+                52,
+                11,
+                7,
+                3,
+                9 << 20,
+                1 << 10,
+                6 << 20,
+                70 << 20);
+    final Memory memory = new Memory(0, 0, 0, 0, 0, 0, 0, 0, keeper);
+    return new ShuffleReport(executorId, node, BEGIN + millis, null, null, memory, null, null);
+  }
+
   private static Memory memory(final long used) {
-    return new Memory(used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13);
+    return new Memory(used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13, null);
   }
 }

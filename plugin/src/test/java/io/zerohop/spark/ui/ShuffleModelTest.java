@@ -156,7 +156,7 @@ class ShuffleModelTest {
     model.add(new ShuffleReport("1", "", 0, null, null, null, null, null));
     assertThat(model.snapshot())
         .isEqualTo(
-            new UiSnapshot(null, null, null, null, null, null, null, null, null, 0, 0, 0, 0));
+            new UiSnapshot(null, null, null, null, null, null, null, null, null, null, 0, 0, 0, 0));
     assertThat(model.snapshot().isVoid()).isTrue();
   }
 

@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.block;
 
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -39,6 +41,25 @@ public record BlockSource(
       final Object address,
       final List<Block> blocks) {
     this(executorId, location, "", address, blocks);
+  }
+
+  /**
+   * Returns the order in which a reader visits owners: the sources turned round by its number.
+   * Spark lists them in the same order to every task of a stage, and tasks of a stage start
+   * together; so all of them would ask the first owner at once, then the second, while the others
+   * have nothing to do. Numbers that follow one another, as those of the tasks of a stage do, begin
+   * with different owners, and each owner comes first as often as any other.
+   *
+   * @param sources left as they are
+   * @param reader tells readers apart; any value
+   * @return the same sources in a list of the caller's
+   */
+  public static List<BlockSource> turned(final List<BlockSource> sources, final long reader) {
+    final List<BlockSource> turned = new ArrayList<>(sources);
+    if (!turned.isEmpty()) {
+      Collections.rotate(turned, -(int) Math.floorMod(reader, (long) turned.size()));
+    }
+    return turned;
   }
 
   /** The location of an owner whose map status says it: of each that is connected to. */

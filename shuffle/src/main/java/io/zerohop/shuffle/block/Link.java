@@ -4,39 +4,39 @@ import io.zerohop.device.Topology.Reach;
 import java.util.Locale;
 
 /**
- * The link that a block's bytes take to the reader: a {@link Path}, with kinds of peers
+ * The link that a block's bytes take to the reader: a {@link BlockPath}, with kinds of peers
  * distinguished.
  */
 public enum Link {
   /** The reader's own memory. */
-  LOCAL(Path.LOCAL, 0),
+  LOCAL(BlockPath.LOCAL, 0),
   /** Memory of a GPU that owner and reader share. */
-  PEER_GPU(Path.PEER, 150_000_000_000L),
+  PEER_GPU(BlockPath.PEER, 150_000_000_000L),
   /** Another GPU's memory, over NVLink; of each link of the third generation and later. */
-  PEER_NVLINK(Path.PEER, 15_000_000_000L),
+  PEER_NVLINK(BlockPath.PEER, 15_000_000_000L),
   /** Another GPU's memory, over the PCI bus; third generation, 16 lanes. */
-  PEER_PCIE(Path.PEER, 10_000_000_000L),
+  PEER_PCIE(BlockPath.PEER, 10_000_000_000L),
   /** Host memory of another executor of the node; with blocks' checksums, by one thread. */
-  PEER_HOST(Path.PEER, 2_000_000_000L),
+  PEER_HOST(BlockPath.PEER, 2_000_000_000L),
   /** Another GPU's memory; NVML does not tell over what. */
-  PEER(Path.PEER, 0),
+  PEER(BlockPath.PEER, 0),
   /** UCX. */
-  UCX(Path.UCX, 0),
+  UCX(BlockPath.UCX, 0),
   /** Messages over Spark's connections. */
-  SENT(Path.SENT, 0),
+  SENT(BlockPath.SENT, 0),
   /** Spark's block transfer service, or a file. */
-  STAGED(Path.STAGED, 0);
+  STAGED(BlockPath.STAGED, 0);
 
-  private final Path path;
+  private final BlockPath path;
   private final long expected;
 
-  Link(final Path path, final long expected) {
+  Link(final BlockPath path, final long expected) {
     this.path = path;
     this.expected = expected;
   }
 
   /** Returns the path that it belongs to. */
-  public Path path() {
+  public BlockPath path() {
     return path;
   }
 
@@ -54,7 +54,7 @@ public enum Link {
   }
 
   /** Returns the link of a path whose links are not told apart. */
-  public static Link of(final Path path) {
+  public static Link of(final BlockPath path) {
     return valueOf(path.name());
   }
 

@@ -27,6 +27,8 @@ import org.jspecify.annotations.Nullable;
  *     32 hexadecimal digits, a slash and a number; empty if there is none
  * @param sends whether it sends its blocks to executors that ask it over Spark's connections
  * @param socket file name of the socket in the folder, also the owner's name in the handshake
+ * @param keeperPort TCP port at which the keeper of its node answers executors of other nodes once
+ *     it has ended; 0 if none does
  */
 public record Location(
     String bootId,
@@ -35,10 +37,11 @@ public record Location(
     int port,
     boolean sends,
     String clique,
-    String socket) {
+    String socket,
+    int keeperPort) {
 
   /** Longest encoded form, in bytes; all of it ASCII. */
-  public static final int MAX_ENCODED_BYTES = 140;
+  public static final int MAX_ENCODED_BYTES = 146;
 
   /** Name of the socket that says that a keeper runs. */
   public static final String KEEPER = "keeper";
@@ -47,16 +50,19 @@ public record Location(
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
       Pattern.compile(
-          "zh3:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})(s?)"
-              + ":((?:[0-9a-f]{32}/[0-9]{1,10})?):([A-Za-z0-9._-]{1,42})");
+          "zh4:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})(s?)"
+              + ":((?:[0-9a-f]{32}/[0-9]{1,10})?):([A-Za-z0-9._-]{1,42})(?::([1-9][0-9]{0,4}))?");
+
+  private static final Pattern KEEPER_NAME = Pattern.compile(KEEPER + "(?:\\.([1-9][0-9]{0,4}))?");
 
   private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
 
   /** Checks every part, so that what was encoded can be parsed again. */
   public Location {
     if (port > LARGEST_PORT
+        || keeperPort > LARGEST_PORT
         || !FORMAT
-            .matcher(format(bootId, folderId, incarnation, port, sends, clique, socket))
+            .matcher(format(bootId, folderId, incarnation, port, sends, clique, socket, keeperPort))
             .matches()) {
       throw new IllegalArgumentException(
           "not a location: boot id '"
@@ -67,8 +73,21 @@ public record Location(
               + clique
               + "', socket '"
               + socket
-              + "'");
+              + "', keeper's port "
+              + keeperPort);
     }
+  }
+
+  /** Creates a location of an executor whose keeper, if any, only its own node reaches. */
+  public Location(
+      final String bootId,
+      final String folderId,
+      final long incarnation,
+      final int port,
+      final boolean sends,
+      final String clique,
+      final String socket) {
+    this(bootId, folderId, incarnation, port, sends, clique, socket, 0);
   }
 
   /** Creates a location of an executor that does not send. */
@@ -94,7 +113,27 @@ public record Location(
 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */
   public String encode() {
-    return format(bootId, folderId, incarnation, port, sends, clique, socket);
+    return format(bootId, folderId, incarnation, port, sends, clique, socket, keeperPort);
+  }
+
+  /** Returns the same location with a keeper that answers other nodes at a port; 0 for none. */
+  public Location withKeeper(final int answersAt) {
+    return new Location(bootId, folderId, incarnation, port, sends, clique, socket, answersAt);
+  }
+
+  /** The name by which a keeper connects to executors, which says where it answers other nodes. */
+  public static String keeperName(final int answersAt) {
+    return answersAt == 0 ? KEEPER : KEEPER + '.' + answersAt;
+  }
+
+  /** The port in the name of a peer; 0 if it has none, negative if it is no keeper's. */
+  public static int keeperPortOf(final String peer) {
+    final Matcher matcher = KEEPER_NAME.matcher(peer);
+    if (!matcher.matches()) {
+      return -1;
+    }
+    final int answersAt = matcher.group(1) == null ? 0 : Integer.parseInt(matcher.group(1));
+    return answersAt > LARGEST_PORT ? -1 : answersAt;
   }
 
   /** Name of an executor's socket: what {@link #executorOf} says of it, and its life. */
@@ -139,7 +178,8 @@ public record Location(
       return null;
     }
     final int port = Integer.parseInt(matcher.group(4));
-    return port > LARGEST_PORT
+    final int keeperPort = matcher.group(8) == null ? 0 : Integer.parseInt(matcher.group(8));
+    return port > LARGEST_PORT || keeperPort > LARGEST_PORT
         ? null
         : new Location(
             matcher.group(1),
@@ -148,7 +188,8 @@ public record Location(
             port,
             !matcher.group(5).isEmpty(),
             matcher.group(6),
-            matcher.group(7));
+            matcher.group(7),
+            keeperPort);
   }
 
   /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
@@ -181,17 +222,19 @@ public record Location(
       final int port,
       final boolean sends,
       final String clique,
-      final String socket) {
+      final String socket,
+      final int keeperPort) {
     return String.format(
         Locale.ROOT,
-        "zh3:%s:%s:%016x:%d%s:%s:%s",
+        "zh4:%s:%s:%016x:%d%s:%s:%s%s",
         bootId,
         folderId,
         incarnation,
         port,
         sends ? "s" : "",
         clique,
-        socket);
+        socket,
+        keeperPort == 0 ? "" : ":" + keeperPort);
   }
 
   @Override

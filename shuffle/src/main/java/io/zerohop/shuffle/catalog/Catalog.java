@@ -12,11 +12,9 @@ import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -246,17 +244,21 @@ public final class Catalog {
    * Returns the segments that a reader of a map output needs: those of its batches, and those of
    * the shuffle's chunks, by which it is found.
    *
-   * @return empty if the output is not held
+   * @return their ids, one that several lie in as often; empty if the output is not held
    */
-  public synchronized Set<Long> segmentsOf(final int shuffleId, final long mapId) {
-    final OwnOutput output = find(shuffleId, mapId);
+  public synchronized long[] segmentsOf(final int shuffleId, final long mapId) {
     final OwnShuffle shuffle = shuffles.get(shuffleId);
-    if (output == null || shuffle == null) {
-      return Set.of();
+    final OwnOutput output = shuffle == null ? null : shuffle.outputs.get(mapId);
+    if (shuffle == null || output == null) {
+      return new long[0];
     }
-    final Set<Long> segments = new HashSet<>();
-    output.regions().forEach(region -> segments.add(region.memory().id()));
-    shuffle.chunks.forEach(chunk -> segments.add(chunk.region().memory().id()));
+    final int regions = output.regions().size();
+    final long[] segments = new long[regions + shuffle.chunks.size()];
+    for (int i = 0; i < segments.length; i++) {
+      final Region region =
+          i < regions ? output.regions().get(i) : shuffle.chunks.get(i - regions).region();
+      segments[i] = region.memory().id();
+    }
     return segments;
   }
 

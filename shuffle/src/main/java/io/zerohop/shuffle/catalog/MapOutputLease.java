@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.block.DamagedOutputException;
-import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.extent.HostCopies;
@@ -97,7 +96,7 @@ public final class MapOutputLease implements AutoCloseable {
    * Gives the extents of a block, in order; copies of those that the host cannot read are there
    * during this call only.
    *
-   * @throws DamagedOutputException if such a copy is not what was written
+   * @throws DamagedOutputException if one of them is not what was written
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     final ExtentList extents = extents(partition);
@@ -144,7 +143,7 @@ public final class MapOutputLease implements AutoCloseable {
       copies.add(HostCopies.gather(devices, extents, limit, () -> {}));
       check(partition, extents);
     }
-    return new ExtentInputStream(extents, 0, extents.size(), () -> !closed.get());
+    return extents.stream(0, extents.size(), () -> !closed.get());
   }
 
   /** Ends the hold. Idempotent. */

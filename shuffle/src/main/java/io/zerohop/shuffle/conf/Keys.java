@@ -305,8 +305,12 @@ public final class Keys {
     };
   }
 
-  /** A number of bytes, or of a unit with or without a {@code b} behind it. */
-  private static Long size(final String text) {
+  /**
+   * Returns the bytes of a number, or of a unit with or without a {@code b} behind it.
+   *
+   * @throws IllegalArgumentException if it is neither
+   */
+  public static Long size(final String text) {
     final Matcher matcher = quantity(text);
     final String suffix = matcher.group(2);
     final String unit =

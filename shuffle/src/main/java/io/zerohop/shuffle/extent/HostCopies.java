@@ -1,12 +1,14 @@
 package io.zerohop.shuffle.extent;
 
 import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
 import io.zerohop.device.HostBuffer;
-import io.zerohop.device.HostCopy;
+import io.zerohop.device.StreamPool;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
 import java.time.Duration;
+import java.util.function.ObjLongConsumer;
 
 /**
  * Copies in host memory, made by one gather, of blocks that the host cannot read on the GPU. Owns
@@ -38,9 +40,9 @@ public final class HostCopies implements AutoCloseable {
     boolean done = false;
     try {
       final HostBuffer buffer =
-          HostCopy.gather(
-              devices.streams(Tier.DEVICE)::take,
-              devices.of(Tier.DEVICE)::hostBuffer,
+          gather(
+              devices,
+              devices.streams(Tier.DEVICE),
               bytes(extents),
               limit,
               (batch, first) -> addTo(batch, extents, first));
@@ -50,6 +52,39 @@ public final class HostCopies implements AutoCloseable {
     } finally {
       if (!done) {
         onClose.run();
+      }
+    }
+  }
+
+  /**
+   * Copies bytes of the GPU to a buffer of their own, and waits until all are there.
+   *
+   * @param streams of the GPU, one of which makes the copies
+   * @param bytes of all copies; may be none
+   * @param limit of the wait
+   * @param copies adds them to a batch, for a buffer that begins at an address
+   * @return the buffer, for the caller to close
+   */
+  public static HostBuffer gather(
+      final Devices devices,
+      final StreamPool streams,
+      final long bytes,
+      final Duration limit,
+      final ObjLongConsumer<CopyBatch> copies) {
+    HostBuffer buffer = null;
+    boolean done = false;
+    try (CopyStream stream = streams.take()) {
+      buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
+      final CopyBatch batch = stream.newBatch();
+      copies.accept(batch, buffer.address());
+      stream.submit(batch);
+      stream.synchronize(limit);
+      done = true;
+      return buffer;
+    } finally {
+      // Behind the stream's end: nothing is under way any more, or a stuck device keeps the memory.
+      if (!done && buffer != null) {
+        buffer.close();
       }
     }
   }
@@ -68,7 +103,7 @@ public final class HostCopies implements AutoCloseable {
    * Gives extents, in order, where the host reads them; copies of the device-only ones are there
    * during this call only.
    *
-   * @param check runs when these are there, before the first is given
+   * @param check runs when these are there, before the first of all is given
    */
   public static void forEach(
       final Devices devices,
@@ -76,16 +111,11 @@ public final class HostCopies implements AutoCloseable {
       final Duration limit,
       final Runnable check,
       final ExtentConsumer consumer) {
-    if (!extents.hasDeviceOnly()) {
-      extents.forEach(consumer);
-      return;
-    }
-    final HostCopies copies = gather(devices, extents, limit, () -> {});
-    try {
+    final HostCopies copies =
+        extents.hasDeviceOnly() ? gather(devices, extents, limit, () -> {}) : null;
+    try (copies) {
       check.run();
       extents.forEach(consumer);
-    } finally {
-      copies.close();
     }
   }
 

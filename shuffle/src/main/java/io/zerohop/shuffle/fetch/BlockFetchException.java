@@ -3,8 +3,8 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,7 +35,7 @@ public final class BlockFetchException extends ZerohopException {
   static BlockFetchException of(
       final Block block,
       final BlockSource source,
-      final Path path,
+      final BlockPath path,
       final Message message,
       final @Nullable Throwable cause) {
     return new BlockFetchException(

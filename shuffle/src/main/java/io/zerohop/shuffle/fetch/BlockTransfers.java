@@ -5,8 +5,8 @@ import io.zerohop.device.LogCode;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport;
@@ -21,17 +21,18 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
+import org.agrona.CloseHelper;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The blocks of one fetcher that are moved, staged or from another node: those still to be
- * requested, those under way, and those that have arrived. A window is asked for only once receive
- * buffers are reserved for all of it. All but the sinks, which any thread may call, is called by
- * one thread at a time.
+ * The blocks of one fetch that are moved, staged or from another node: those still to be requested,
+ * those under way, and those that have arrived. A window is asked for only once receive buffers are
+ * reserved for all of it. All but the sinks, which any thread may call, is called by one thread at
+ * a time.
  *
  * <p>Whoever takes a block releases it. The reservation ends before that, with the next block: the
  * memory that a block lies in is shared by what arrived with it, and is freed with the last of
- * that, so a window for each fetcher, or a batch on the GPU, is not counted.
+ * that, so a window for each fetch, or a batch on the GPU, is not counted.
  */
 final class BlockTransfers implements AutoCloseable {
   private static final long SLICE_NANOS = TimeUnit.MILLISECONDS.toNanos(10);
@@ -44,14 +45,15 @@ final class BlockTransfers implements AutoCloseable {
    */
   static final int MAX_WINDOWS = 64;
 
-  private final FetchContext context;
-  private final Map<Path, Transport> transports;
+  private final Fetches all;
+  private final Map<BlockPath, Transport> transports;
   private final ReadSide side;
   private final Rerouter rerouter;
+  private final BooleanSupplier ended;
   private final Deque<Request> pending = new ArrayDeque<>();
 
   @GuardedBy("this")
-  private final Map<Block, Window> outstanding = new HashMap<>();
+  private final Map<Block, Batch> outstanding = new HashMap<>();
 
   @GuardedBy("this")
   private final Deque<Arrival> arrivals = new ArrayDeque<>();
@@ -77,7 +79,7 @@ final class BlockTransfers implements AutoCloseable {
      * @param attempts how often this block failed before
      * @throws BlockFetchException if its owner is dead, or there is no other
      */
-    Path again(BlockSource source, Block block, Throwable cause, int attempts);
+    BlockPath again(BlockSource source, Block block, Throwable cause, int attempts);
   }
 
   /**
@@ -85,20 +87,23 @@ final class BlockTransfers implements AutoCloseable {
    *
    * @param transports by the path that they are
    * @param side who reads what they bring
+   * @param ended asked often; true ends waits, for blocks and while they are read
    */
   BlockTransfers(
-      final FetchContext context,
-      final Map<Path, Transport> transports,
+      final Fetches all,
+      final Map<BlockPath, Transport> transports,
       final ReadSide side,
-      final Rerouter rerouter) {
-    this.context = context;
+      final Rerouter rerouter,
+      final BooleanSupplier ended) {
+    this.all = all;
     this.transports = transports;
     this.side = side;
     this.rerouter = rerouter;
+    this.ended = ended;
   }
 
   /** Adds blocks that will be asked for when there are receive buffers for them. */
-  void add(final BlockSource source, final List<Block> blocks, final Path path) {
+  void add(final BlockSource source, final List<Block> blocks, final BlockPath path) {
     if (blocks.isEmpty()) {
       return;
     }
@@ -122,32 +127,38 @@ final class BlockTransfers implements AutoCloseable {
     }
   }
 
-  /** Asks for as many windows as there are receive buffers for; does not wait. */
-  void start() {
+  /**
+   * Asks for as many windows as there are receive buffers for. Waits only as a transport does.
+   *
+   * @return whether there was one
+   */
+  boolean start() {
+    boolean isAsked = false;
     while (!pending.isEmpty()) {
-      final long cap =
-          Math.min(context.conf().fetch().windowSize(), context.receiveBudget().limit());
+      final long cap = Math.min(all.conf.fetch().windowSize(), all.receiveBudget.limit());
       // Half of the cap must be free, so that windows do not shrink to single blocks.
       if (reserved > cap / 2 || windows >= MAX_WINDOWS) {
-        return;
+        break;
       }
       final List<Block> window = window(cap - reserved);
       final long bytes = bytes(window);
-      if (window.isEmpty() || !context.receiveBudget().tryReserve(bytes)) {
-        return;
+      if (window.isEmpty() || !all.receiveBudget.tryReserve(bytes)) {
+        break;
       }
       send(window, bytes);
+      isAsked = true;
     }
+    return isAsked;
   }
 
   /**
    * Waits for a receive buffer for one block and asks for it. Called only when nothing is reserved
-   * by this fetcher, so nobody waits for what the waiting one holds.
+   * by this fetch, so nobody waits for what the waiting one holds.
    */
-  void startOne(final BooleanSupplier cancelled) {
+  void startOne() {
     final List<Block> window = List.of(pending.peek().blocks.peek());
     final long bytes = bytes(window);
-    context.receiveBudget().reserve(bytes, RESERVE_PATIENCE, cancelled);
+    all.receiveBudget.reserve(bytes, RESERVE_PATIENCE, ended);
     send(window, bytes);
   }
 
@@ -157,7 +168,7 @@ final class BlockTransfers implements AutoCloseable {
     long bytes = 0;
     for (final Block block : pending.peek().blocks) {
       final boolean fits = bytes + block.bytes() <= room || (reserved == 0 && window.isEmpty());
-      if (!fits || window.size() == context.conf().fetch().windowBlocks()) {
+      if (!fits || window.size() == all.conf.fetch().windowBlocks()) {
         break;
       }
       window.add(block);
@@ -176,13 +187,13 @@ final class BlockTransfers implements AutoCloseable {
     }
     reserved += bytes;
     windows++;
-    final Window window = new Window(request, blocks.size());
+    final Batch window = new Batch(request, blocks.size());
     synchronized (this) {
       blocks.forEach(block -> outstanding.put(block, window));
     }
     try {
       Objects.requireNonNull(transports.get(request.path), "no transport of this path")
-          .fetch(request.source, blocks, new WindowSink());
+          .fetch(request.source, blocks, new BatchSink());
     } catch (final RuntimeException e) {
       blocks.forEach(block -> arrive(block, null, e));
     }
@@ -223,7 +234,7 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   private FetchedBlock checked(final Arrival arrival, final Transport.Payload payload) {
-    final Request request = arrival.window.request;
+    final Request request = arrival.batch.request;
     if (payload.bytes() == 0) {
       // Nobody asks for a block without bytes, so its rows are lost, as Spark's own reader says,
       // too.
@@ -235,16 +246,17 @@ final class BlockTransfers implements AutoCloseable {
           null);
     }
     final boolean staged = payload.extents() == null;
-    final boolean compare = context.conf().checksum();
+    final boolean compare = all.conf.checksum();
     final boolean later = compare && side == ReadSide.DEVICE;
     final FetchedBlock block =
         new FetchedBlock(
             request.source,
             arrival.block,
-            staged ? Path.STAGED : payload.path(request.path),
+            staged ? BlockPath.STAGED : payload.path(request.path),
             payload,
-            !staged && context.devices().hasGpu(),
-            later);
+            !staged && all.devices().hasGpu(),
+            later,
+            ended);
     return compare && !later ? block.verified() : block;
   }
 
@@ -253,8 +265,8 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   private void askAgain(final Arrival failed) {
-    final Request request = failed.window.request;
-    if (request.path == Path.STAGED) {
+    final Request request = failed.batch.request;
+    if (request.path == BlockPath.STAGED) {
       throw failed(
           ShuffleCode.FETCH_FAILED,
           request,
@@ -263,7 +275,7 @@ final class BlockTransfers implements AutoCloseable {
           failed.cause);
     }
     final Throwable cause = Objects.requireNonNull(failed.cause, "a block failed without a cause");
-    final Path path = rerouter.again(request.source, failed.block, cause, request.attempts);
+    final BlockPath path = rerouter.again(request.source, failed.block, cause, request.attempts);
     // First in line: its owner was just connected anew, and would be idle again at the end of it.
     final Request first = pending.peekFirst();
     if (first != null && first.isFor(request.source, path, request.attempts + 1)) {
@@ -282,12 +294,12 @@ final class BlockTransfers implements AutoCloseable {
    * @throws BlockFetchException if none did within the staged limit
    * @throws WaitException if cancelled
    */
-  void await(final BooleanSupplier cancelled) {
-    final Duration limit = context.stagedTimeout();
-    final Clock clock = context.clock();
+  void await() {
+    final Duration limit = all.stagedTimeout;
+    final Clock clock = all.clock;
     final long deadline = clock.in(limit);
     for (; ; ) {
-      if (cancelled.getAsBoolean()) {
+      if (ended.getAsBoolean()) {
         throw new WaitException(
             WaitException.Reason.CANCELLED, "cancelled while waiting for staged blocks");
       }
@@ -297,7 +309,7 @@ final class BlockTransfers implements AutoCloseable {
         }
         final long left = clock.left(deadline);
         if (left <= 0) {
-          final Map.Entry<Block, Window> first = outstanding.entrySet().iterator().next();
+          final Map.Entry<Block, Batch> first = outstanding.entrySet().iterator().next();
           throw failed(
               ShuffleCode.NOT_ARRIVED,
               first.getValue().request,
@@ -336,9 +348,9 @@ final class BlockTransfers implements AutoCloseable {
   private void unreserve(final Arrival arrival) {
     final long bytes = arrival.block.bytes();
     reserved -= bytes;
-    context.receiveBudget().release(bytes);
-    arrival.window.left--;
-    if (arrival.window.left == 0) {
+    all.receiveBudget.release(bytes);
+    arrival.batch.left--;
+    if (arrival.batch.left == 0) {
       windows--;
     }
   }
@@ -348,7 +360,7 @@ final class BlockTransfers implements AutoCloseable {
       final Transport.@Nullable Payload payload,
       final @Nullable Throwable cause) {
     synchronized (this) {
-      final Window window = outstanding.remove(block);
+      final Batch window = outstanding.remove(block);
       if (window != null && !closed) {
         arrivals.add(new Arrival(window, block, payload, cause));
         notifyAll();
@@ -374,14 +386,10 @@ final class BlockTransfers implements AutoCloseable {
       outstanding.clear();
     }
     try {
-      for (final Arrival arrival : left) {
-        if (arrival.payload != null) {
-          arrival.payload.release();
-        }
-      }
+      CloseHelper.closeAll(left);
     } finally {
       pending.clear();
-      context.receiveBudget().release(reserved);
+      all.receiveBudget.release(reserved);
       reserved = 0;
     }
   }
@@ -408,20 +416,20 @@ final class BlockTransfers implements AutoCloseable {
    *
    * @param attempts how often they failed before
    */
-  private record Request(BlockSource source, Path path, int attempts, Deque<Block> blocks) {
-    boolean isFor(final BlockSource owner, final Path way, final int tries) {
+  private record Request(BlockSource source, BlockPath path, int attempts, Deque<Block> blocks) {
+    boolean isFor(final BlockSource owner, final BlockPath way, final int tries) {
       return source == owner && path == way && attempts == tries;
     }
   }
 
   /** Blocks that were asked for together. */
-  private static final class Window {
+  private static final class Batch {
     private final Request request;
 
     /** Blocks that are not released. For the reader's thread. */
     private int left;
 
-    Window(final Request request, final int blocks) {
+    Batch(final Request request, final int blocks) {
       this.request = request;
       this.left = blocks;
     }
@@ -429,9 +437,17 @@ final class BlockTransfers implements AutoCloseable {
 
   /** A block that has arrived, with its bytes, or failed, with the cause. */
   private record Arrival(
-      Window window, Block block, Transport.@Nullable Payload payload, @Nullable Throwable cause) {}
+      Batch batch, Block block, Transport.@Nullable Payload payload, @Nullable Throwable cause)
+      implements AutoCloseable {
+    @Override
+    public void close() {
+      if (payload != null) {
+        payload.release();
+      }
+    }
+  }
 
-  private final class WindowSink implements Transport.Sink {
+  private final class BatchSink implements Transport.Sink {
     @Override
     public void arrived(final Block block, final Transport.Payload payload) {
       arrive(block, payload, null);

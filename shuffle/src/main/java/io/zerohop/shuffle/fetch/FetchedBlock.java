@@ -3,20 +3,20 @@ package io.zerohop.shuffle.fetch;
 import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A block that has arrived. Its fetcher owns what it lies in, and says how long it is valid (see
- * {@link BlockFetcher}). Not thread safe.
+ * A block that has arrived. Its fetch owns what it lies in, and says how long it is valid (see
+ * {@link Fetch}). Not thread safe.
  *
  * <p>A block in mapped memory is one or more extents, in order; together they are its bytes, and no
  * record of a fixed-frame codec straddles two. A staged block has no extents, only a stream.
@@ -27,7 +27,7 @@ public final class FetchedBlock {
 
   private final BlockSource source;
   private final Block block;
-  private final Path path;
+  private final BlockPath path;
 
   /** The extents of the block are those between the two indexes. */
   private final ExtentList extents;
@@ -36,7 +36,7 @@ public final class FetchedBlock {
   private final int end;
 
   /** Where it is read in place; absent if it was transferred. */
-  private final @Nullable InPlaceWindow window;
+  private final @Nullable Window window;
 
   /** What was transferred; absent if it is read in place. */
   private final Transport.@Nullable Payload payload;
@@ -44,8 +44,11 @@ public final class FetchedBlock {
   /** Whether what was transferred is within the reach of the reader's GPU. */
   private final boolean withinGpuReach;
 
-  /** Whether its reader compares checksums, and not its fetcher, or nobody. */
+  /** Whether its reader compares checksums, and not its fetch, or nobody. */
   private final boolean readerVerifies;
+
+  /** Ends waits for what is transferred while it is read. */
+  private final BooleanSupplier ended;
 
   /**
    * A block that is read where it lies.
@@ -53,7 +56,7 @@ public final class FetchedBlock {
    * @param readerVerifies whether its reader compares checksums
    */
   FetchedBlock(
-      final InPlaceWindow window,
+      final Window window,
       final Block block,
       final int from,
       final int end,
@@ -68,6 +71,7 @@ public final class FetchedBlock {
     this.window = window;
     this.payload = null;
     this.withinGpuReach = false;
+    this.ended = () -> false;
   }
 
   /**
@@ -75,14 +79,16 @@ public final class FetchedBlock {
    *
    * @param withinGpuReach whether these are within the reach of the reader's GPU
    * @param readerVerifies whether its reader compares checksums
+   * @param ended true ends waits while it is read
    */
   FetchedBlock(
       final BlockSource source,
       final Block block,
-      final Path path,
+      final BlockPath path,
       final Transport.Payload payload,
       final boolean withinGpuReach,
-      final boolean readerVerifies) {
+      final boolean readerVerifies,
+      final BooleanSupplier ended) {
     this.readerVerifies = readerVerifies;
     this.source = source;
     this.block = block;
@@ -93,6 +99,7 @@ public final class FetchedBlock {
     this.window = null;
     this.payload = payload;
     this.withinGpuReach = withinGpuReach;
+    this.ended = ended;
   }
 
   public Block block() {
@@ -104,7 +111,7 @@ public final class FetchedBlock {
     return source;
   }
 
-  public Path path() {
+  public BlockPath path() {
     return path;
   }
 
@@ -186,16 +193,16 @@ public final class FetchedBlock {
    */
   public InputStream stream() {
     if (window != null) {
-      return new ExtentInputStream(extents, from, end, window::held);
+      return extents.stream(from, end, window::held);
     }
     try {
-      return Objects.requireNonNull(payload, "neither in place nor transferred").open();
+      return Objects.requireNonNull(payload, "neither in place nor transferred").open(ended);
     } catch (final IOException e) {
       throw BlockFetchException.of(
           block,
           source,
           path,
-          path == Path.STAGED
+          path == BlockPath.STAGED
               ? ShuffleCode.STAGED_NOT_OPENED.says("a staged block cannot be opened")
               : ShuffleCode.RECEIVED_NOT_OPENED.says("a block cannot be opened"),
           e);
@@ -255,41 +262,16 @@ public final class FetchedBlock {
     return this;
   }
 
-  /**
-   * Releases its memory when it was read; that of a window ends with the window's last block.
-   *
-   * @throws BlockFetchException if its owner may have freed the window meanwhile
-   */
-  void release() {
+  /** Releases the memory that it was transferred into, if it was; called once. */
+  void releaseMoved() {
     if (payload != null) {
       payload.release();
-    } else if (window != null && end == extents.size()) {
-      try {
-        window.checkIntact();
-      } finally {
-        window.close();
-      }
     }
   }
 
-  /** Releases its memory, and all of its window, which is read no more. */
-  void discard() {
-    if (payload != null) {
-      payload.release();
-    } else if (window != null) {
-      window.close();
-    }
-  }
-
-  /**
-   * Makes sure that what was read of its window was what the owner had written.
-   *
-   * @throws BlockFetchException if the owner may have freed it while it was being read
-   */
-  void checkIntact() {
-    if (window != null) {
-      window.checkIntact();
-    }
+  /** Returns the window whose last block this is; absent of any other block. */
+  @Nullable Window lastOf() {
+    return window != null && end == extents.size() ? window : null;
   }
 
   @Override

@@ -22,6 +22,8 @@ public enum ShuffleCode implements LogCode {
   SEGMENT_UNAVAILABLE(3022),
   KEEPER_FULL(3023),
   LEFT_NOT_HELD(3024),
+  KEEPER_NEAR_ONLY(3025),
+  KEEPER_NOT_SPILLED(3026),
   NO_LOCATION(3030),
   OTHER_SOCKET_FOLDER(3031),
   PEER_DEAD(3032),
@@ -32,6 +34,7 @@ public enum ShuffleCode implements LogCode {
   PEER_SOCKET_GONE(3037),
   SHARES_NO_MEMORY(3038),
   NO_LANE_FREE(3039),
+  LEFT_ELSEWHERE(3048),
 
   // Other nodes.
   UCX_NOT_ENDED(4001),
@@ -105,7 +108,8 @@ public enum ShuffleCode implements LogCode {
   FETCH_FAILED(6031),
   NOT_ARRIVED(6032),
   NOT_IN_MEMORY(6033),
-  LEFT_NOT_KEPT(6034);
+  LEFT_NOT_KEPT(6034),
+  LEFT_NOT_SENT(6035);
 
   private final int number;
 

@@ -17,8 +17,7 @@ public final class BorrowedSegments {
   /** Pause after nothing was borrowed although it is wanted. */
   private static final Duration PAUSE = Duration.ofMillis(50);
 
-  private final LentSegments lent;
-  private final Own own;
+  private final Pool pool;
   private final Object lock;
   private final Clock clock;
   private final long segmentBytes;
@@ -60,31 +59,19 @@ public final class BorrowedSegments {
   /** Has a segment borrowed; absent if this executor borrows none. */
   private volatile @Nullable Runnable borrower;
 
-  /** The pool's own memory. Called with its lock held. */
-  interface Own {
-
-    /** Bytes that are neither used nor lent. */
-    long free();
-
-    /** Whether it takes blocks in. */
-    boolean isOpen();
-  }
-
   /**
-   * @param lent by the same pool
+   * @param pool that borrows, and may lend; called with its lock held
    * @param lock of the pool
    * @param limit of the pool
    * @param segmentBytes the least size of a segment that is borrowed
    */
   BorrowedSegments(
-      final LentSegments lent,
-      final Own own,
+      final Pool pool,
       final Object lock,
       final Clock clock,
       final long limit,
       final long segmentBytes) {
-    this.lent = lent;
-    this.own = own;
+    this.pool = pool;
     this.lock = lock;
     this.clock = clock;
     this.segmentBytes = segmentBytes;
@@ -109,11 +96,11 @@ public final class BorrowedSegments {
         return 0;
       }
       final boolean wantsMore = refused > 0 || isNearlyFull();
-      if (wantsMore && own.isOpen() && !lent.canRecall()) {
+      if (wantsMore && pool.isOpen() && !pool.lent().canRecall()) {
         return Math.max(segmentBytes, refused);
       }
-      if (lent.isWanted(own.free())) {
-        lent.recallFor(segmentBytes); // Own memory is nearer than another's.
+      if (pool.lent().isWanted(pool.ownFree())) {
+        pool.lent().recallFor(segmentBytes); // Own memory is nearer than another's.
       }
       asked = false;
       if (wantsMore) {
@@ -135,7 +122,7 @@ public final class BorrowedSegments {
 
   @GuardedBy("lock")
   private boolean isNearlyFull() {
-    return own.free() + free < ahead;
+    return pool.ownFree() + free < ahead;
   }
 
   /** An allocation found no room. Does not wait; called without the lock. */
@@ -231,7 +218,18 @@ public final class BorrowedSegments {
   /** Returns what is lent and borrowed. */
   PoolStats.Loans stats() {
     synchronized (lock) {
-      return new PoolStats.Loans(bytes, used, free, peak, written, lent.bytes(), lent.recalls());
+      return new PoolStats.Loans(
+          bytes, used, free, peak, written, pool.lent().bytes(), pool.lent().recalls());
     }
+  }
+
+  /** A segment that a peer lends, as its borrower's pool sees it. */
+  @FunctionalInterface
+  public interface Loan {
+
+    /**
+     * The segment is closed here and goes back. Called once, under the pool's lock; does not wait.
+     */
+    void giveBack();
   }
 }

@@ -50,9 +50,9 @@ public final class LentSegments {
   /** Of the slots in the segment table, which blocks and catalogs need as well. */
   private static final int MAX_LOANS = SegmentIds.MAX_SLOTS / 4;
 
+  private final Pool pool;
   private final Device device;
   private final SegmentRegistry registry;
-  private final Budget budget;
   private final Object lock;
   private final boolean lends;
   private final long limit;
@@ -90,39 +90,24 @@ public final class LentSegments {
   @GuardedBy("lock")
   private boolean saidRecalled;
 
-  /** The limit of the pool that lends. Called with its lock held. */
-  interface Budget {
-
-    /** Bytes that are neither used nor lent; 0 while the pool gives nothing away. */
-    long free();
-
-    /** Counts bytes as reserved; false if there are not so many, and none are empty. */
-    boolean reserve(long bytes);
-
-    /** Ends that, of bytes that nobody got. */
-    void cancel(long bytes);
-
-    /** The same of bytes that are back. */
-    void release(long bytes);
-  }
-
   /**
+   * @param pool that lends; called with its lock held
    * @param lends whether it lends at all
    * @param limit of the pool
    * @param lock of the pool
    * @param clock by which borrowers wait for their shares
    */
   LentSegments(
+      final Pool pool,
       final Device device,
       final SegmentRegistry registry,
-      final Budget budget,
       final Object lock,
       final boolean lends,
       final long limit,
       final Clock clock) {
+    this.pool = pool;
     this.device = device;
     this.registry = registry;
-    this.budget = budget;
     this.lock = lock;
     this.lends = lends;
     this.limit = limit;
@@ -150,7 +135,7 @@ public final class LentSegments {
       if (byId.size() >= MAX_LOANS || wanted > spare() || !count(borrower, wanted)) {
         return null;
       }
-      if (!budget.reserve(wanted)) {
+      if (!pool.lend(wanted)) {
         discount(borrower, wanted);
         return null; // Segments that hold little are in the way.
       }
@@ -259,7 +244,7 @@ public final class LentSegments {
     // First: what is counted must be right whatever a driver says.
     synchronized (lock) {
       discount(borrower, counted);
-      budget.cancel(counted);
+      pool.unlend(counted, 0);
       publish();
     }
     try {
@@ -286,7 +271,7 @@ public final class LentSegments {
   @GuardedBy("lock")
   private long spare() {
     isOut = isOut && !clock.isOver(outUntil);
-    return isOut ? 0 : budget.free() - limit / KEEPS_FREE;
+    return isOut ? 0 : pool.lendable() - limit / KEEPS_FREE;
   }
 
   /** Bytes that are lent. */
@@ -418,7 +403,7 @@ public final class LentSegments {
       }
       final long counted = lent.segment.bytes();
       discount(lent.borrower, counted);
-      budget.release(counted);
+      pool.unlend(counted, counted);
       publish();
       lent.segment.close(); // Last: what is counted must be right whatever a driver says.
     }

@@ -8,6 +8,7 @@ import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.pool.BorrowedSegments.Loan;
 import io.zerohop.shuffle.pool.PoolSegment.FreeMap;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -47,7 +48,6 @@ public final class Pool implements AutoCloseable, SegmentResolver {
   private final List<PoolSegment> segments = new ArrayList<>();
   private final AtomicReferenceArray<PoolSegment> bySlot =
       new AtomicReferenceArray<>(SegmentIds.MAX_SLOTS);
-  private final Own own = new Own();
   private final LentSegments lent;
   private final BorrowedSegments borrowed;
 
@@ -91,8 +91,8 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     this.segmentIdleNanos = conf.pool().segmentIdle().toNanos();
     final boolean lends = tier == Tier.DEVICE && conf.device().poolBorrow();
     this.clock = clock;
-    this.lent = new LentSegments(device, registry, new Budget(), lock, lends, limit, clock);
-    this.borrowed = new BorrowedSegments(lent, own, lock, clock, limit, granules(segmentBytes));
+    this.lent = new LentSegments(this, device, registry, lock, lends, limit, clock);
+    this.borrowed = new BorrowedSegments(this, lock, clock, limit, granules(segmentBytes));
     lent.publish();
   }
 
@@ -449,46 +449,39 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     }
   }
 
-  /** The pool's own memory, for what it borrows. */
-  private final class Own implements BorrowedSegments.Own {
-    @Override
-    public long free() {
-      return limit - lent.bytes() - (used - borrowed.used());
-    }
-
-    @Override
-    public boolean isOpen() {
-      return !closed && !frozen;
-    }
+  /** Returns own bytes that are neither used nor lent. With the lock. */
+  long ownFree() {
+    return limit - lent.bytes() - (used - borrowed.used());
   }
 
-  /** The part of the pool that may be lent. */
-  private final class Budget implements LentSegments.Budget {
-    @Override
-    public long free() {
-      return closed || frozen || isPaused() ? 0 : own.free();
-    }
+  /** Returns whether it takes blocks in. With the lock. */
+  boolean isOpen() {
+    return !closed && !frozen;
+  }
 
-    @Override
-    public boolean reserve(final long bytes) {
-      if (reserved + bytes > limit) {
-        closeEmpty(reserved + bytes - limit);
-      }
-      final boolean fits = reserved + bytes <= limit;
-      reserved += fits ? bytes : 0;
-      return fits;
-    }
+  /** Returns own bytes that it may lend; 0 while it gives nothing away. With the lock. */
+  long lendable() {
+    return isOpen() && !isPaused() ? ownFree() : 0;
+  }
 
-    @Override
-    public void cancel(final long bytes) {
-      reserved -= bytes;
+  /** Counts bytes as lent; false if there are not so many, and none are empty. With the lock. */
+  boolean lend(final long bytes) {
+    if (reserved + bytes > limit) {
+      closeEmpty(reserved + bytes - limit);
     }
+    final boolean fits = reserved + bytes <= limit;
+    reserved += fits ? bytes : 0;
+    return fits;
+  }
 
-    @Override
-    public void release(final long bytes) {
-      reserved -= bytes;
-      returned += bytes;
-    }
+  /**
+   * Ends that. With the lock.
+   *
+   * @param gone bytes that somebody had, and that went back to the device
+   */
+  void unlend(final long bytes, final long gone) {
+    reserved -= bytes;
+    returned += gone;
   }
 
   private PoolFullException full(final long bytes, final @Nullable DeviceMemoryException cause) {

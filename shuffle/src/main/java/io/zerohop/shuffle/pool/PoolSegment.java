@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.pool;
 
+import io.zerohop.shuffle.pool.BorrowedSegments.Loan;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.TreeSet;

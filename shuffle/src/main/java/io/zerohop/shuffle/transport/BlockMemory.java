@@ -1,9 +1,9 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.lease.LanePool;
+import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import org.jspecify.annotations.Nullable;
@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
 /** One owner's memory as this process reads it: its own or a peer's. Thread safe. */
 public interface BlockMemory {
 
-  /** {@link Path#LOCAL} or {@link Path#PEER}. */
-  Path path();
+  /** {@link BlockPath#LOCAL} or {@link BlockPath#PEER}. */
+  BlockPath path();
 
   /** Returns what bytes of a tier pass to this process. */
   Link link(Tier tier);

@@ -12,7 +12,7 @@ import java.util.function.Consumer;
  */
 public interface ControlChannel extends AutoCloseable {
 
-  /** The TCP port at which this executor answers. */
+  /** The TCP port at which this process answers; 0 if it only asks. */
   int port();
 
   /**

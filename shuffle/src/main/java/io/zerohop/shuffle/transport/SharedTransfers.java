@@ -6,9 +6,8 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.extent.ExtentInputStream;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
@@ -33,6 +32,7 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -393,17 +393,17 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
       }
 
       @Override
-      public Path path(final Path asked) {
+      public BlockPath path(final BlockPath asked) {
         return payload.path(asked);
       }
 
       @Override
-      public synchronized InputStream open() throws IOException {
+      public synchronized InputStream open(final BooleanSupplier ended) throws IOException {
         checkHeld();
         final ExtentList extents = payload.extents();
         return extents == null
-            ? new ShareStream(this, payload.open())
-            : new ExtentInputStream(extents, 0, extents.size(), () -> !released);
+            ? new ShareStream(this, payload.open(ended))
+            : extents.stream(0, extents.size(), () -> !released);
       }
 
       private void checkHeld() throws IOException {

@@ -3,14 +3,15 @@ package io.zerohop.shuffle.transport;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.extent.ExtentList;
 import java.io.IOException;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -53,8 +54,13 @@ public interface Transport {
     /** Bytes that were transferred. */
     long bytes();
 
-    /** Opens the bytes; each stream has a position of its own and ends with the payload. */
-    InputStream open() throws IOException;
+    /**
+     * Opens the bytes; each stream has a position of its own and ends with the payload.
+     *
+     * @param ended asked often while a stream waits for bytes; true ends the wait by a {@link
+     *     io.zerohop.device.WaitException}
+     */
+    InputStream open(BooleanSupplier ended) throws IOException;
 
     /**
      * Returns the places of the bytes if they are in memory as their owner wrote them, each extent
@@ -69,7 +75,7 @@ public interface Transport {
      *
      * @param asked the one that it was asked for by
      */
-    default Path path(final Path asked) {
+    default BlockPath path(final BlockPath asked) {
       return asked;
     }
 

@@ -5,10 +5,14 @@ import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
+import io.zerohop.shuffle.pool.Tiers;
+import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.write.MapOutput.OverflowFiles;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
@@ -17,30 +21,40 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The map outputs of this executor: who writes them, and who holds some of them. Thread safe.
- * Writers and leases are closed by those who asked for them.
+ * The map outputs of this executor: those that are being written, and holds on those that are
+ * published. Thread safe. Both are closed by those who asked for them.
  */
 public final class OwnOutputs implements BlockHolder {
-  private final Devices devices;
-  private final Catalog catalog;
+  final Config conf;
+  final Devices devices;
+  final Tiers tiers;
+  final Catalog catalog;
+
+  /** Absent if an output is published when its copies have ended. */
+  final @Nullable CopyCompletions completions;
+
   private final AccessTimes accessTimes;
-  private final MapOutputWriter.Parts writerParts;
   private final BooleanSupplier ending;
-  private final Set<MapOutputWriter> writers = ConcurrentHashMap.newKeySet();
+  private final Set<MapOutput> open = ConcurrentHashMap.newKeySet();
   private final Set<MapOutputLease> leases = ConcurrentHashMap.newKeySet();
 
   /**
-   * @param writerParts what writers share
+   * @param completions absent if an output is published when its copies have ended
    * @param ending whether nobody may wait any more
    */
   public OwnOutputs(
-      final MapOutputWriter.Parts writerParts,
+      final Config conf,
+      final Devices devices,
+      final OwnMemory memory,
+      final @Nullable CopyCompletions completions,
       final AccessTimes accessTimes,
       final BooleanSupplier ending) {
-    this.devices = writerParts.devices();
-    this.catalog = writerParts.catalog();
+    this.conf = conf;
+    this.devices = devices;
+    this.tiers = memory.tiers();
+    this.catalog = memory.catalog();
+    this.completions = completions;
     this.accessTimes = accessTimes;
-    this.writerParts = writerParts;
     this.ending = ending;
   }
 
@@ -50,23 +64,24 @@ public final class OwnOutputs implements BlockHolder {
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle
    * @param tier of blocks that come from the host; those of the GPU go to the GPU's pool
+   * @param files take what finds no room, and are the output's from now on; without, it fails then
    */
-  public MapOutputWriter begin(
-      final int shuffleId, final long mapId, final int partitions, final Tier tier) {
+  public MapOutput begin(
+      final int shuffleId,
+      final long mapId,
+      final int partitions,
+      final Tier tier,
+      final @Nullable OverflowFiles files) {
     accessTimes.touch(shuffleId);
-    final MapOutputWriter writer =
-        new MapOutputWriter(
-            writerParts,
-            tier,
-            shuffleId,
-            mapId,
-            partitions,
-            ended -> {
-              accessTimes.touch(shuffleId);
-              writers.remove(ended);
-            });
-    writers.add(writer);
-    return writer;
+    final MapOutput output = MapOutput.of(this, shuffleId, mapId, partitions, tier, files);
+    open.add(output);
+    return output;
+  }
+
+  /** A map output holds nothing any more that is not the catalog's. */
+  void ended(final MapOutput output, final int shuffleId) {
+    accessTimes.touch(shuffleId);
+    open.remove(output);
   }
 
   /** Returns whether a map output is held in memory. */
@@ -121,15 +136,14 @@ public final class OwnOutputs implements BlockHolder {
 
   private MapOutputLease leaseOf(final OwnOutput retained) {
     final MapOutputLease lease =
-        new MapOutputLease(
-            retained, devices, writerParts.conf().device().timeout(), leases::remove);
+        new MapOutputLease(retained, devices, conf.device().timeout(), leases::remove);
     leases.add(lease);
     return lease;
   }
 
-  /** Writers that are open. */
-  public Set<MapOutputWriter> writers() {
-    return writers;
+  /** Map outputs that are being written. */
+  public Set<MapOutput> open() {
+    return open;
   }
 
   /** Leases that are open. */
@@ -139,13 +153,11 @@ public final class OwnOutputs implements BlockHolder {
 
   /** Map outputs that were published before their copies had ended, since the start. */
   public long begunCommits() {
-    final CopyCompletions completions = writerParts.completions();
     return completions == null ? 0 : completions.begun();
   }
 
   /** Those whose copies have not ended yet. */
   public int pendingCommits() {
-    final CopyCompletions completions = writerParts.completions();
     return completions == null ? 0 : completions.pending();
   }
 
@@ -154,7 +166,6 @@ public final class OwnOutputs implements BlockHolder {
    * there when readers look. No further ones are published before their copies have ended.
    */
   public void close() {
-    final CopyCompletions completions = writerParts.completions();
     if (completions != null) {
       completions.close();
     }

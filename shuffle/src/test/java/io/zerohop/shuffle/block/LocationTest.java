@@ -18,13 +18,30 @@ class LocationTest {
     for (final String clique : List.of("", "0123456789abcdef0123456789abcdef/4294967295")) {
       for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
         final Location location =
-            new Location(node, "0123456789abcdef", incarnation, 65535, clique, LONGEST);
+            new Location(
+                node, "0123456789abcdef", incarnation, 65535, true, clique, LONGEST, 65535);
         assertThat(location.encode())
             .hasSizeLessThanOrEqualTo(Location.MAX_ENCODED_BYTES)
             .isASCII();
         assertThat(Location.parse(location.encode())).isEqualTo(location);
       }
     }
+  }
+
+  @Test
+  void theKeepersPortIsPartOfIt() {
+    final Location location = new Location("01234567", "0123456789abcdef", 5, 7077, "1-00000005");
+    final Location kept = location.withKeeper(4711);
+    assertThat(kept.encode()).isEqualTo(location.encode() + ":4711");
+    assertThat(Location.parse(kept.encode())).isEqualTo(kept);
+    assertThat(Location.parse(location.encode() + ":65536")).isNull();
+    assertThat(Location.parse(location.encode() + ":0")).isNull();
+    assertThat(kept.withKeeper(0)).isEqualTo(location);
+    assertThat(Location.keeperPortOf(Location.keeperName(4711))).isEqualTo(4711);
+    assertThat(Location.keeperPortOf(Location.keeperName(0))).isZero();
+    assertThat(Location.keeperPortOf("keeper.65536")).isNegative();
+    assertThat(Location.keeperPortOf("keeper.")).isNegative();
+    assertThat(Location.keeperPortOf("driver")).isNegative();
   }
 
   /** Some locales have digits of their own, and these are no hexadecimal digits and no port. */
@@ -62,7 +79,7 @@ class LocationTest {
     assertThat(Location.parse("rapids=8080")).isNull();
     assertThat(Location.parse("/default-rack")).isNull();
     assertThat(Location.parse(good + "x".repeat(140))).isNull();
-    assertThat(Location.parse(good.replace("zh3", "zh2"))).isNull();
+    assertThat(Location.parse(good.replace("zh4", "zh3"))).isNull();
     assertThat(Location.parse(good.replace("7077", "65535"))).isNotNull();
     assertThat(Location.parse(good.replace("7077", "65536"))).as("no port").isNull();
     for (int i = 0; i < 10_000; i++) {

@@ -4,17 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
+import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -24,24 +26,17 @@ class BlockTransfersTest {
   private static final Duration LIMIT = Duration.ofSeconds(10);
 
   private final Devices devices = new Devices(null);
-  private final ReceiveBudget budget = new ReceiveBudget(64 << 20, Clock.system());
+  private final Fetches fetches =
+      new Fetches(Config.defaults(), LIMIT, Clock.system(), devices, null, null, Map.of());
   private final Deque<Block> asked = new ArrayDeque<>();
   private Transport.Sink sink;
   private final BlockTransfers transfers =
       new BlockTransfers(
-          new FetchContext(
-              Config.defaults(),
-              LIMIT,
-              Clock.system(),
-              devices,
-              null,
-              budget,
-              null,
-              null,
-              Map.of()),
-          Map.of(Path.UCX, this::fetch),
+          fetches,
+          Map.of(BlockPath.UCX, this::fetch),
           ReadSide.HOST,
-          (source, block, cause, attempts) -> Path.UCX);
+          (source, block, cause, attempts) -> BlockPath.UCX,
+          () -> false);
 
   private void fetch(final BlockSource source, final List<Block> blocks, final Transport.Sink to) {
     asked.addAll(blocks);
@@ -51,7 +46,7 @@ class BlockTransfersTest {
   @AfterEach
   void close() {
     transfers.close();
-    assertThat(budget.reserved()).isZero();
+    assertThat(fetches.reserved()).isZero();
     devices.close();
   }
 
@@ -60,7 +55,7 @@ class BlockTransfersTest {
     for (int owner = 0; owner < OWNERS; owner++) {
       final List<Block> blocks =
           List.of(new Block(1, owner, owner, 0, 10), new Block(1, owner, owner, 1, 10));
-      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, Path.UCX);
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BlockPath.UCX);
     }
     int read = 0;
     for (transfers.start(); !asked.isEmpty(); transfers.start()) {
@@ -85,7 +80,7 @@ class BlockTransfersTest {
   void whatFailsGivesItsPlaceBack() {
     for (int owner = 0; owner < OWNERS; owner++) {
       final List<Block> blocks = List.of(new Block(1, owner, owner, 0, 10));
-      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, Path.UCX);
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BlockPath.UCX);
     }
     transfers.start();
     assertThat(asked).hasSize(BlockTransfers.MAX_WINDOWS);
@@ -104,8 +99,8 @@ class BlockTransfersTest {
     }
 
     @Override
-    public java.io.InputStream open() {
-      return java.io.InputStream.nullInputStream();
+    public InputStream open(final BooleanSupplier ended) {
+      return InputStream.nullInputStream();
     }
 
     @Override

@@ -12,14 +12,19 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.Transport;
+import java.io.InputStream;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -68,7 +73,7 @@ class CloseTest {
   void aWaitForStagedBlocksEnds() throws Exception {
     final AtomicReference<Transport.Sink> sink = new AtomicReference<>();
     final BlockSource source = elsewhere();
-    final BlockFetcher fetcher =
+    final Fetch fetcher =
         node.fetch(
             List.of(source), (from, blocks, to) -> sink.set(to), TestNodes.quiet(), () -> false);
     final Future<?> reading = reader.submit(() -> assertEndsClosed(fetcher));
@@ -86,8 +91,8 @@ class CloseTest {
   void aWindowThatWasOpenedMeanwhileIsReleased() throws Exception {
     final CountDownLatch opened = new CountDownLatch(1);
     final CountDownLatch closed = new CountDownLatch(1);
-    final FetchListener slow =
-        new FetchListener() {
+    final Fetches.Listener slow =
+        new Fetches.Listener() {
           @Override
           public void fetched(
               final BlockSource source,
@@ -101,8 +106,7 @@ class CloseTest {
           @Override
           public void waited(final long nanos) {}
         };
-    final BlockFetcher fetcher =
-        node.fetch(List.of(here()), TestNodes.noStaging(), slow, () -> false);
+    final Fetch fetcher = node.fetch(List.of(here()), TestNodes.noStaging(), slow, () -> false);
     final Future<?> reading = reader.submit(() -> assertEndsClosed(fetcher));
     awaitQuietly(opened);
     fetcher.close();
@@ -116,7 +120,7 @@ class CloseTest {
   @Test
   void closingAtAnyTimeLeavesNothing() throws Exception {
     for (int round = 0; round < 300; round++) {
-      final BlockFetcher fetcher =
+      final Fetch fetcher =
           node.fetch(List.of(elsewhere(), here()), staging, TestNodes.quiet(), () -> false);
       final Future<?> reading = reader.submit(() -> TestNodes.readToTheEndOrClose(fetcher));
       LockSupport.parkNanos(round * 5_000L);
@@ -130,7 +134,7 @@ class CloseTest {
 
   @Test
   void aClosedFetcherIsNotAskedForMore() {
-    final BlockFetcher fetcher =
+    final Fetch fetcher =
         node.fetch(List.of(here()), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
     assertThat(fetcher.next()).isTrue();
     fetcher.checkIntact();
@@ -140,7 +144,44 @@ class CloseTest {
     assertThatThrownBy(fetcher::checkIntact).isInstanceOf(IllegalStateException.class);
   }
 
-  private static void assertEndsClosed(final BlockFetcher fetcher) {
+  @Test
+  void whatCannotBeReleasedKeepsNothingElse() {
+    final Map<Block, Transport.Sink> asked = new LinkedHashMap<>();
+    final AtomicInteger released = new AtomicInteger();
+    final Fetch fetcher =
+        node.fetch(
+            List.of(elsewhere(), here()),
+            (source, blocks, sink) -> blocks.forEach(block -> asked.put(block, sink)),
+            TestNodes.quiet(),
+            () -> false);
+    assertThat(fetcher.next()).isTrue();
+    assertThat(node.stats().leases().open()).isEqualTo(1);
+    asked.forEach((block, sink) -> sink.arrived(block, new Unreleasable(released)));
+    assertThatThrownBy(fetcher::close)
+        .hasMessage("release 1")
+        .satisfies(e -> assertThat(e.getSuppressed()).hasSize(asked.size() - 1));
+    assertThat(released).hasValue(asked.size());
+    assertThat(node.stats().leases().open()).isZero();
+  }
+
+  private record Unreleasable(AtomicInteger released) implements Transport.Payload {
+    @Override
+    public long bytes() {
+      return 1;
+    }
+
+    @Override
+    public InputStream open(final BooleanSupplier ended) {
+      return InputStream.nullInputStream();
+    }
+
+    @Override
+    public void release() {
+      throw new IllegalStateException("release " + released.incrementAndGet());
+    }
+  }
+
+  private static void assertEndsClosed(final Fetch fetcher) {
     assertThatThrownBy(fetcher::next)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("closed");

@@ -2,13 +2,13 @@ package io.zerohop.shuffle.fetch;
 
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Transport;
-import io.zerohop.shuffle.transport.remote.owner.SendPlaces;
+import io.zerohop.shuffle.transport.remote.SendPlaces;
 import java.io.InputStream;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -16,6 +16,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -36,12 +37,12 @@ final class IncastModel implements AutoCloseable {
   private final PacedNetwork network;
   private final List<SendPlaces> places = new ArrayList<>();
   private final long windowBytes;
-  private final Map<Integer, ReceiveBudget> budgets = new HashMap<>();
-  private final List<Fetch> fetches = new ArrayList<>();
+  private final Map<Integer, Fetches> executors = new HashMap<>();
+  private final List<Asked> all = new ArrayList<>();
   private long nextMap;
 
   /** One window: who read it, and how long it took from being asked for until it was there. */
-  record Fetch(int reader, double nanos) {}
+  record Asked(int reader, double nanos) {}
 
   /**
    * @param queue the places of one owner
@@ -82,16 +83,16 @@ final class IncastModel implements AutoCloseable {
   /** Milliseconds that a fetch of some readers took, so many of a hundred less. */
   double percentile(final int percent, final int firstReader, final int endReader) {
     final double[] sorted =
-        fetches.stream()
+        all.stream()
             .filter(it -> it.reader() >= firstReader && it.reader() < endReader)
-            .mapToDouble(Fetch::nanos)
+            .mapToDouble(Asked::nanos)
             .sorted()
             .toArray();
     return sorted[Math.min(sorted.length - 1, sorted.length * percent / 100)] / 1e6;
   }
 
   int fetches() {
-    return fetches.size();
+    return all.size();
   }
 
   @Override
@@ -105,28 +106,30 @@ final class IncastModel implements AutoCloseable {
 
     Task(final int reader) {
       this.reader = reader;
-      final ReceiveBudget budget =
-          budgets.computeIfAbsent(
-              reader, first -> new ReceiveBudget(Long.MAX_VALUE / 2, Clock.system()));
       transfers =
           new BlockTransfers(
-              new FetchContext(
-                  Config.defaults().with("fetch.window.size", windowBytes),
-                  LIMIT,
-                  Clock.system(),
-                  devices,
-                  null,
-                  budget,
-                  null,
-                  null,
-                  Map.of()),
-              Map.of(Path.UCX, this::fetch),
+              executors.computeIfAbsent(reader, first -> fetches()),
+              Map.of(BlockPath.UCX, this::fetch),
               ReadSide.HOST,
-              (source, block, cause, attempts) -> Path.UCX);
+              (source, block, cause, attempts) -> BlockPath.UCX,
+              () -> false);
+    }
+
+    private Fetches fetches() {
+      return new Fetches(
+          Config.defaults()
+              .with("fetch.window.size", windowBytes)
+              .with("fetch.receiveBuffers", Long.MAX_VALUE / 2),
+          LIMIT,
+          Clock.system(),
+          devices,
+          null,
+          null,
+          Map.of());
     }
 
     void begin(final List<BlockSource> sources) {
-      sources.forEach(source -> transfers.add(source, source.blocks(), Path.UCX));
+      sources.forEach(source -> transfers.add(source, source.blocks(), BlockPath.UCX));
       transfers.start();
     }
 
@@ -150,7 +153,7 @@ final class IncastModel implements AutoCloseable {
 
     private void arrived(
         final int owner, final List<Block> window, final double asked, final Transport.Sink sink) {
-      fetches.add(new Fetch(reader, network.now() - asked));
+      all.add(new Asked(reader, network.now() - asked));
       places.get(owner).ended(reader);
       window.forEach(block -> sink.arrived(block, new Bytes(block.bytes())));
       while (transfers.poll() != null) {
@@ -163,7 +166,7 @@ final class IncastModel implements AutoCloseable {
   /** Bytes that only count. */
   private record Bytes(long bytes) implements Transport.Payload {
     @Override
-    public InputStream open() {
+    public InputStream open(final BooleanSupplier ended) {
       return InputStream.nullInputStream();
     }
 
@@ -174,6 +177,8 @@ final class IncastModel implements AutoCloseable {
   /** The owners as Spark lists them, or turned. */
   static List<BlockSource> order(
       final List<BlockSource> listed, final long task, final boolean turned) {
-    return turned ? OwnerOrder.of(listed, task) : Arrays.asList(listed.toArray(BlockSource[]::new));
+    return turned
+        ? BlockSource.turned(listed, task)
+        : Arrays.asList(listed.toArray(BlockSource[]::new));
   }
 }

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.scale.Rows;
-import io.zerohop.shuffle.transport.remote.owner.SendPlaces;
+import io.zerohop.shuffle.transport.remote.SendPlaces;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Supplier;

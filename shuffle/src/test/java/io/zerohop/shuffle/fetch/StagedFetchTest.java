@@ -10,8 +10,8 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
@@ -71,7 +71,7 @@ class StagedFetchTest {
     return TestBlocks.source("other", null, 1, firstMap, maps, 1, PARTITIONS, MOST);
   }
 
-  private BlockFetcher fetch(
+  private Fetch fetch(
       final FallbackTransport transport,
       final BooleanSupplier cancelled,
       final BlockSource... sources) {
@@ -86,10 +86,10 @@ class StagedFetchTest {
   @Test
   void aWindowNeverLandsMoreThanItsShare() {
     assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, elsewhere(0, 8)))
-        .containsOnlyKeys(Path.STAGED);
+        .containsOnlyKeys(BlockPath.STAGED);
     assertThat(staging.mostOpenBytes()).isBetween(1L, WINDOW);
     assertThat(staging.requests()).isGreaterThan(10);
-    assertThat(node.counters().moved(Path.STAGED).bytes()).isPositive();
+    assertThat(node.fetches().moved(BlockPath.STAGED).bytes()).isPositive();
   }
 
   @Test
@@ -124,7 +124,7 @@ class StagedFetchTest {
           }
 
           @Override
-          public InputStream open() {
+          public InputStream open(final BooleanSupplier ended) {
             return InputStream.nullInputStream();
           }
 
@@ -136,7 +136,7 @@ class StagedFetchTest {
     final FallbackTransport transport =
         (source, blocks, sink) -> blocks.forEach(block -> sink.arrived(block, empty));
     final BlockSource source = elsewhere(0, 1);
-    try (BlockFetcher fetcher = fetch(transport, () -> false, source)) {
+    try (Fetch fetcher = fetch(transport, () -> false, source)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("without any bytes");
@@ -161,18 +161,18 @@ class StagedFetchTest {
               network.execute(() -> sink.arrived(block, staging.payload(block)));
             }
           };
-      final Map<Path, Integer> counts =
+      final Map<BlockPath, Integer> counts =
           TestNodes.fetchAndCheck(node, shuffled, 1, MOST, here, elsewhere(0, 20));
-      assertThat(counts).containsOnlyKeys(Path.LOCAL, Path.STAGED);
-      assertThat(counts.get(Path.LOCAL)).isEqualTo(here.blocks().size());
+      assertThat(counts).containsOnlyKeys(BlockPath.LOCAL, BlockPath.STAGED);
+      assertThat(counts.get(BlockPath.LOCAL)).isEqualTo(here.blocks().size());
     } finally {
       network.shutdown();
     }
-    final List<Path> order = new ArrayList<>();
+    final List<BlockPath> order = new ArrayList<>();
     final List<Object[]> held = new ArrayList<>();
     final FallbackTransport late =
         (source, blocks, sink) -> blocks.forEach(b -> held.add(new Object[] {b, sink}));
-    try (BlockFetcher fetcher = fetch(late, () -> false, here, elsewhere(0, 1))) {
+    try (Fetch fetcher = fetch(late, () -> false, here, elsewhere(0, 1))) {
       assertThat(fetcher.next()).isTrue();
       order.add(fetcher.block().path());
       assertThat(held).as("asked for before the first block in place").isNotEmpty();
@@ -181,7 +181,7 @@ class StagedFetchTest {
       assertThat(fetcher.next()).isTrue();
       order.add(fetcher.block().path());
     }
-    assertThat(order).containsExactly(Path.LOCAL, Path.STAGED);
+    assertThat(order).containsExactly(BlockPath.LOCAL, BlockPath.STAGED);
   }
 
   @Test
@@ -194,7 +194,7 @@ class StagedFetchTest {
           sinks[0] = sink;
         };
     final AtomicBoolean cancelled = new AtomicBoolean();
-    try (BlockFetcher fetcher = fetch(slow, cancelled::get, elsewhere(0, 1))) {
+    try (Fetch fetcher = fetch(slow, cancelled::get, elsewhere(0, 1))) {
       final Thread canceller =
           new Thread(
               () -> {
@@ -226,7 +226,7 @@ class StagedFetchTest {
           sink.arrived(blocks.get(0), staging.payload(blocks.get(0)));
           blocks.subList(1, blocks.size()).forEach(block -> sink.failed(block, cause));
         };
-    try (BlockFetcher fetcher = fetch(failing, () -> false, source)) {
+    try (Fetch fetcher = fetch(failing, () -> false, source)) {
       assertThat(fetcher.next()).isTrue();
       assertThatThrownBy(fetcher::next)
           .isInstanceOfSatisfying(
@@ -239,13 +239,29 @@ class StagedFetchTest {
     }
   }
 
+  /** As for a look at an owner that says nothing, or for a connection. */
+  @Test
+  void aRequestThatWaitsIsCounted() {
+    final TestClock clock = TestClock.standing();
+    restart(config().clock(clock));
+    final FallbackTransport slow =
+        (source, blocks, sink) -> {
+          clock.advance(Duration.ofSeconds(3));
+          staging.fetch(source, blocks, sink);
+        };
+    try (Fetch fetcher = fetch(slow, () -> false, elsewhere(0, 1))) {
+      assertThat(fetcher.next()).isTrue();
+    }
+    assertThat(node.fetches().waitedNanos()).isEqualTo(Duration.ofSeconds(3).toNanos());
+  }
+
   @Test
   void aTransportThatThrowsIsAFailureOfItsBlocks() {
     final FallbackTransport broken =
         (source, blocks, sink) -> {
           throw new IllegalStateException("not connected");
         };
-    try (BlockFetcher fetcher = fetch(broken, () -> false, elsewhere(0, 1))) {
+    try (Fetch fetcher = fetch(broken, () -> false, elsewhere(0, 1))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("not connected");
@@ -255,7 +271,7 @@ class StagedFetchTest {
   @Test
   void aBlockThatNeverComesIsAFailureInTheEnd() {
     restart(config().stagedTimeout(Duration.ofMillis(50)));
-    try (BlockFetcher fetcher = fetch((source, blocks, sink) -> {}, () -> false, elsewhere(0, 1))) {
+    try (Fetch fetcher = fetch((source, blocks, sink) -> {}, () -> false, elsewhere(0, 1))) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOf(BlockFetchException.class)
           .hasMessageContaining("did not arrive");
@@ -280,7 +296,7 @@ class StagedFetchTest {
                     staging.fetch(source, blocks, sink);
                   });
       assertThat(TestNodes.fetchAndCheck(node, slow, 1, MOST, elsewhere(0, 1)))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
     } finally {
       network.shutdown();
     }
@@ -291,7 +307,7 @@ class StagedFetchTest {
     restart(config().set("fetch.window.size", 10).set("fetch.receiveBuffers", 5));
     final BlockSource source = elsewhere(0, 1);
     assertThat(TestNodes.fetchAndCheck(node, staging, 1, MOST, source))
-        .containsOnlyKeys(Path.STAGED);
+        .containsOnlyKeys(BlockPath.STAGED);
     assertThat(staging.requests()).isEqualTo(source.blocks().size());
     assertThat(staging.mostOpenBytes()).isLessThanOrEqualTo(MOST);
   }
@@ -301,8 +317,8 @@ class StagedFetchTest {
   void fetchersThatWaitForOneAnothersMemoryGetOn() {
     final TestClock clock = TestClock.running();
     restart(config().set("fetch.receiveBuffers", 1).clock(clock));
-    try (BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
-        BlockFetcher two = fetch(staging, () -> false, elsewhere(1, 1))) {
+    try (Fetch one = fetch(staging, () -> false, elsewhere(0, 1));
+        Fetch two = fetch(staging, () -> false, elsewhere(1, 1))) {
       assertThat(one.next()).isTrue();
       try (TestClock.Flight flight = clock.fly()) {
         assertThat(two.next()).isTrue();
@@ -314,7 +330,7 @@ class StagedFetchTest {
   @Test
   void aReservationThatIsGivenBackIsTakenByTheOneWhoWaits() throws Exception {
     restart(config().set("fetch.receiveBuffers", 1));
-    final BlockFetcher one = fetch(staging, () -> false, elsewhere(0, 1));
+    final Fetch one = fetch(staging, () -> false, elsewhere(0, 1));
     assertThat(one.next()).isTrue();
     final Thread closer =
         new Thread(

@@ -16,6 +16,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.pool.BorrowedSegments.Loan;
 import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
 import java.time.Duration;

@@ -6,10 +6,12 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.function.UnaryOperator;
@@ -133,7 +135,7 @@ class ScaleSimulationTest {
 
   /** The first task of an executor; returns how many it had connected to at its first block. */
   private static long contact(final Cluster cluster, final Cluster.Executor reader) {
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         Cluster.fetcher(reader, cluster.sources(0, Math.min(8, cluster.executors().size() - 1)))) {
       assertThat(fetcher.next()).isTrue();
       final long connects = reader.channel().connects();
@@ -151,7 +153,7 @@ class ScaleSimulationTest {
     final List<BlockSource> sources = cluster.sources(0, 0);
     return Usage.cpuMicros(
         () -> {
-          try (BlockFetcher fetcher = Cluster.fetcher(reader, sources)) {
+          try (Fetch fetcher = Cluster.fetcher(reader, sources)) {
             assertThat(fetcher.next()).isTrue();
           }
         });
@@ -288,9 +290,11 @@ class ScaleSimulationTest {
 
   private static void write(
       final ShuffleNode node, final int shuffle, final int map, final Dense output) {
-    try (MapOutputWriter writer = node.newMapOutput(shuffle, map, output.partitions(), Tier.HOST)) {
+    try (MapOutput writer = node.newMapOutput(shuffle, map, output.partitions(), Tier.HOST, null)) {
       writer.append(output);
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 

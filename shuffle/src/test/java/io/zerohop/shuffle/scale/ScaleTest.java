@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.Leaks;
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import java.time.Duration;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.Test;
@@ -61,7 +61,7 @@ class ScaleTest {
   void theFirstBlockDoesNotWaitForAllContacts() {
     try (Cluster cluster = new Cluster(base, 32, 32, MAPS, PARTITIONS, UnaryOperator.identity())) {
       final Cluster.Executor reader = cluster.executor(0);
-      try (BlockFetcher fetcher = Cluster.fetcher(reader, cluster.sources(0, 8))) {
+      try (Fetch fetcher = Cluster.fetcher(reader, cluster.sources(0, 8))) {
         assertThat(fetcher.next()).isTrue();
         assertThat(reader.channel().connects()).as("of 24").isLessThan(12);
         int blocks = 1;

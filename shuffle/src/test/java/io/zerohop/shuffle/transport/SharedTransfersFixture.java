@@ -91,7 +91,7 @@ abstract class SharedTransfersFixture {
     final byte[] expected =
         TestBlocks.block(block.shuffleId(), block.mapId(), 1, block.partition(), MOST);
     assertThat(payload.bytes()).isEqualTo(expected.length);
-    try (InputStream in = payload.open()) {
+    try (InputStream in = payload.open(() -> false)) {
       assertThat(in.readAllBytes()).isEqualTo(expected);
     } catch (final IOException e) {
       throw new AssertionError(e);

@@ -125,12 +125,12 @@ class SharedTransfersTest extends SharedTransfersFixture {
     network.awaitAsked(1);
     network.arrive();
     final Payload share = first.arrived.get(block);
-    final InputStream stream = share.open();
+    final InputStream stream = share.open(() -> false);
     assertThat(stream.read()).isNotNegative();
     share.release();
     assertThatThrownBy(stream::read).isInstanceOf(IOException.class);
     assertThatThrownBy(stream::readAllBytes).isInstanceOf(IOException.class);
-    assertThatThrownBy(share::open).isInstanceOf(IOException.class);
+    assertThatThrownBy(() -> share.open(() -> false)).isInstanceOf(IOException.class);
     stream.close();
     second.checkAndRelease(1);
   }

@@ -16,9 +16,9 @@ import io.zerohop.device.posix.PosixException;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.RootSegment;
@@ -28,8 +28,8 @@ import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
-import io.zerohop.shuffle.transport.mapped.Keeping;
-import io.zerohop.shuffle.transport.mapped.SharedMemory;
+import io.zerohop.shuffle.transport.samenode.Keeping;
+import io.zerohop.shuffle.transport.samenode.SharedMemory;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -144,7 +144,7 @@ class WithheldCatalogTest {
     final FakeStaging staging = new FakeStaging(2, MOST);
     for (int i = 0; i < 3; i++) {
       assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
-          .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
+          .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
     }
     staging.assertAllReleased();
     assertThat(root.lanes().connected()).as("connected once, and still").isEqualTo(1);

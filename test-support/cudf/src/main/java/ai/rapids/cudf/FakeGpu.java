@@ -26,6 +26,7 @@ public final class FakeGpu {
   private static int failing;
   private static Supplier<? extends RuntimeException> failure;
   private static Error fault;
+  private static Runnable closing;
 
   private record Piece(long base, long bytes, boolean onGpu, Throwable from) {}
 
@@ -168,6 +169,22 @@ public final class FakeGpu {
 
   static synchronized void columnOpened() {
     columns++;
+  }
+
+  /** Has something happen once, before the next column gives its reference back. */
+  public static synchronized void beforeColumnCloses(final Runnable action) {
+    closing = action;
+  }
+
+  static void columnCloses() {
+    final Runnable action;
+    synchronized (FakeGpu.class) {
+      action = closing;
+      closing = null;
+    }
+    if (action != null) {
+      action.run();
+    }
   }
 
   static synchronized void columnClosed() {

@@ -3,7 +3,9 @@ package io.zerohop.shuffle;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.Device.FabricReach;
+import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
+import io.zerohop.device.Message;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
@@ -42,6 +44,7 @@ public final class DeviceOnlyGpu implements Device {
   private final AtomicInteger flushes = new AtomicInteger();
   private volatile AdapterWrites adapterWrites = AdapterWrites.ORDERED;
   private volatile boolean refusesPins;
+  private volatile boolean refusesBuffers;
   private volatile boolean refusesExports;
   private volatile boolean holdsExports;
   private volatile boolean refusesMaps;
@@ -182,6 +185,9 @@ public final class DeviceOnlyGpu implements Device {
 
   @Override
   public HostBuffer hostBuffer(final long bytes) {
+    if (refusesBuffers) {
+      throw new DeviceMemoryException(Message.of("no pinned memory"), bytes, null);
+    }
     final HostBuffer buffer = near.hostBuffer(bytes);
     buffers.put(buffer.address(), buffer.bytes());
     return new ReachedBuffer(
@@ -206,7 +212,13 @@ public final class DeviceOnlyGpu implements Device {
     LATE,
 
     /** The GPU cannot be used any more. */
-    BROKEN
+    BROKEN,
+
+    /** They are late for every wait, and never end: not even a stream's close ends them. */
+    STUCK,
+
+    /** The process has no memory left to say that copies have ended. */
+    OUT_OF_MEMORY
   }
 
   /** Fails all copies of a thread from now on. */
@@ -223,6 +235,11 @@ public final class DeviceOnlyGpu implements Device {
   /** Whether it refuses to pin from now on. */
   public void refusePins(final boolean refuse) {
     refusesPins = refuse;
+  }
+
+  /** Whether there is no pinned memory from now on. */
+  void refuseBuffers(final boolean refuse) {
+    refusesBuffers = refuse;
   }
 
   /** Whether it refuses to export segments from now on. */

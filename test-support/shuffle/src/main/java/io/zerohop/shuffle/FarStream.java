@@ -76,6 +76,9 @@ final class FarStream implements CopyStream {
 
   @Override
   public void raise(final Signal signal, final int epoch) {
+    if (device.fails(Failure.OUT_OF_MEMORY)) {
+      throw new OutOfMemoryError("there is none left");
+    }
     stream.raise(signal, epoch);
   }
 
@@ -84,7 +87,7 @@ final class FarStream implements CopyStream {
     if (device.takeInterrupt()) {
       throw new WaitException(WaitException.Reason.CANCELLED, "interrupted");
     }
-    if (device.fails(Failure.TIMED_OUT)) {
+    if (device.fails(Failure.TIMED_OUT) || device.fails(Failure.STUCK)) {
       throw new WaitException(WaitException.Reason.TIMEOUT, "the copies are not done yet");
     }
     if (device.fails(Failure.BROKEN)) {
@@ -101,6 +104,9 @@ final class FarStream implements CopyStream {
   public void close() {
     stream.close();
     end();
+    if (device.fails(Failure.STUCK)) {
+      throw new ZerohopException(ZerohopException.Category.FATAL, "its copies never end");
+    }
   }
 
   private void end() {

@@ -6,16 +6,18 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,6 +66,11 @@ public final class GpuBlocks implements AutoCloseable {
       }
 
       @Override
+      public PackSource headers() {
+        return GpuBlocks.headers(mapId, batch);
+      }
+
+      @Override
       public boolean hasChecksums() {
         return true;
       }
@@ -102,8 +109,12 @@ public final class GpuBlocks implements AutoCloseable {
     return new TestBlocks.Source(headers, 5);
   }
 
-  void append(final MapOutputWriter writer, final long mapId, final int batch) {
-    writer.append(headers(mapId, batch), payload(mapId, batch));
+  void append(final MapOutput writer, final long mapId, final int batch) {
+    try {
+      writer.append(payload(mapId, batch));
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
+    }
   }
 
   /** Writes shuffle 1 of an owner whose device this memory is of. */
@@ -111,7 +122,7 @@ public final class GpuBlocks implements AutoCloseable {
       final ShuffleNode owner, final String executorId, final int maps, final int batches) {
     final List<Block> blocks = new ArrayList<>();
     for (long mapId = 0; mapId < maps; mapId++) {
-      try (MapOutputWriter writer = owner.newMapOutput(1, mapId, PARTITIONS)) {
+      try (MapOutput writer = owner.newMapOutput(1, mapId, PARTITIONS)) {
         for (int batch = 0; batch < batches; batch++) {
           append(writer, mapId, batch);
         }
@@ -119,6 +130,8 @@ public final class GpuBlocks implements AutoCloseable {
         for (int partition = 0; partition < PARTITIONS; partition++) {
           blocks.add(new Block(1, mapId, (int) mapId, partition, lengths[partition]));
         }
+      } catch (final IOException e) {
+        throw new UncheckedIOException(e); // It has no files.
       }
     }
     return new BlockSource(executorId, owner.location(), "owner", blocks);
@@ -187,12 +200,12 @@ public final class GpuBlocks implements AutoCloseable {
       final Consumer<FetchedBlock> each) {
     int blocks = 0;
     int onDevice = 0;
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         by.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
         final byte[] bytes =
-            block.path() == Path.STAGED ? TestNodes.read(block) : gather(by, block);
+            block.path() == BlockPath.STAGED ? TestNodes.read(block) : gather(by, block);
         assertThat(bytes).isEqualTo(expected(block.block(), batches));
         for (int i = 0; i < block.extentCount(); i++) {
           onDevice += block.extentOnDevice(i) ? 1 : 0;

@@ -2,15 +2,19 @@ package io.zerohop.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
+import io.zerohop.shuffle.transport.samenode.Keeping;
+import io.zerohop.shuffle.write.MapOutput;
 import java.io.BufferedReader;
 import java.io.BufferedWriter;
 import java.io.IOException;
@@ -35,6 +39,7 @@ import java.util.stream.LongStream;
  *  finish                        reads the rest of the window that is held
  *  unregister SHUFFLE
  *  kept SHUFFLE MAPS             how many of these outputs a keeper holds
+ *  keeperPort SHUFFLE            where the keeper of its output 0 answers other nodes
  *  used                          bytes of the pool in use
  *  lent                          bytes of GPU memory that it lends
  *  borrowed                      bytes of GPU memory that it has borrowed
@@ -46,6 +51,7 @@ import java.util.stream.LongStream;
  *  pend MAPS                     publishes map outputs of shuffle 1 whose copies its device holds
  *  letGo                         has the device do them
  *  fail                          the same as pend, of copies that fail; what ends the process then
+ *  stick                         what a read of copies that never end fails with, and two closes
  * </pre>
  */
 final class NodeProcess implements AutoCloseable {
@@ -195,7 +201,7 @@ final class NodeProcess implements AutoCloseable {
                 Integer.parseInt(arguments[2]),
                 Long.parseLong(arguments[3]))
             : TestNodes.config(base(arguments[0]), arguments[1]);
-    try (ShuffleNode node = ShuffleNode.start(setup, device)) {
+    try (ShuffleNode node = ShuffleNode.start(setup.set("keeper", true), device)) {
       System.out.println(node.location().encode());
       final BufferedReader commands =
           new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -221,7 +227,7 @@ final class NodeProcess implements AutoCloseable {
     private final DeviceOnlyGpu device;
     private final java.nio.file.Path base;
     private final AllThreads threads = new AllThreads();
-    private BlockFetcher held;
+    private Fetch held;
 
     private Commands(
         final ShuffleNode node, final DeviceOnlyGpu device, final java.nio.file.Path base) {
@@ -252,8 +258,11 @@ final class NodeProcess implements AutoCloseable {
         case "kept":
           return Long.toString(
               LongStream.range(0, Integer.parseInt(words[2]))
-                  .filter(map -> node.isKept(Integer.parseInt(words[1]), map))
+                  .filter(
+                      map -> node.keeperPort(Integer.parseInt(words[1]), map) != Keeping.NOT_KEPT)
                   .count());
+        case "keeperPort":
+          return Integer.toString(node.keeperPort(Integer.parseInt(words[1]), 0));
         case "lent":
           return Long.toString(node.stats().device().loans().lentBytes());
         case "borrowed":
@@ -276,6 +285,8 @@ final class NodeProcess implements AutoCloseable {
           return Integer.toString(node.stats().outputs().pendingCommits());
         case "fail":
           return fail();
+        case "stick":
+          return stick();
         case "letGo":
           device.letGo();
           return "ok";
@@ -315,6 +326,25 @@ final class NodeProcess implements AutoCloseable {
       return end.join().toString();
     }
 
+    /** Its files cannot be deleted either. */
+    private String stick() {
+      final MapOutput writer =
+          node.newMapOutput(1, 0, GpuBlocks.PARTITIONS, Tier.HOST, new UnusedFiles(false));
+      new GpuBlocks(device).append(writer, 0, 0);
+      device.fail(Thread.currentThread().getName(), DeviceOnlyGpu.Failure.STUCK);
+      final List<String> failures = new ArrayList<>();
+      final List<Runnable> steps =
+          List.of(() -> TestBlocks.written(writer, 0), writer::close, writer::close);
+      for (final Runnable step : steps) {
+        try {
+          step.run();
+        } catch (final ZerohopException e) {
+          failures.add(e.category() + " " + List.of(e.getSuppressed()));
+        }
+      }
+      return failures.toString();
+    }
+
     /** Stages as executors do, by threads that ask. */
     private String read(final BlockSource source) {
       try (SharedTransfers staging =
@@ -329,7 +359,7 @@ final class NodeProcess implements AutoCloseable {
     }
 
     private String finish() {
-      try (BlockFetcher fetcher = held) {
+      try (Fetch fetcher = held) {
         int blocks = 0;
         do {
           final Block block = fetcher.block().block();

@@ -15,6 +15,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /** Files of the tests: map outputs that had to leave memory, and the way to their blocks. */
 final class StoredBlocks implements ColdStorage, FallbackTransport {
@@ -74,7 +75,7 @@ final class StoredBlocks implements ColdStorage, FallbackTransport {
       }
 
       @Override
-      public InputStream open() {
+      public InputStream open(final BooleanSupplier ended) {
         return new ByteArrayInputStream(bytes);
       }
 

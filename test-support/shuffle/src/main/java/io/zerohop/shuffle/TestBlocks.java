@@ -6,9 +6,12 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
+import io.zerohop.shuffle.write.WrittenBlocks;
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -55,9 +58,10 @@ public final class TestBlocks {
   }
 
   /** The bytes of a partition that a writer has taken so far, and that the host can reach. */
-  static byte[] written(final MapOutputWriter writer, final int partition) {
+  static byte[] written(final MapOutput writer, final int partition) {
     final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-    writer.forEachExtent(
+    WrittenBlocks.forEachExtent(
+        writer,
         partition,
         (address, length) -> {
           final byte[] extent = new byte[length];
@@ -93,11 +97,13 @@ public final class TestBlocks {
       final int batches,
       final int partitions,
       final int most) {
-    try (MapOutputWriter writer = node.newMapOutput(shuffleId, mapId, partitions, tier(node))) {
+    try (MapOutput writer = node.newMapOutput(shuffleId, mapId, partitions, tier(node), null)) {
       for (int batch = 0; batch < batches; batch++) {
         writer.append(batch(shuffleId, mapId, batch, partitions, most));
       }
       return writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -117,11 +123,13 @@ public final class TestBlocks {
       write(node, shuffleId, mapId, batches, partitions, most);
       return true;
     } catch (final PoolFullException e) {
-      try (MapOutputWriter writer = node.newMapOutput(shuffleId, mapId, partitions)) {
+      try (MapOutput writer = node.newMapOutput(shuffleId, mapId, partitions)) {
         for (int batch = 0; batch < batches; batch++) {
           writer.append(batch(shuffleId, mapId, batch, partitions, most));
         }
         writer.commit();
+      } catch (final IOException failed) {
+        throw new UncheckedIOException(failed); // It has no files.
       }
       return false;
     }

@@ -5,13 +5,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.TestClock;
 import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchListener;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.io.IOException;
 import java.io.InputStream;
@@ -145,7 +145,7 @@ public final class TestNodes {
   }
 
   /** Fetches everything and checks every byte; returns blocks by path. */
-  public static Map<Path, Integer> fetchAndCheck(
+  public static Map<BlockPath, Integer> fetchAndCheck(
       final ShuffleNode node,
       final FallbackTransport staged,
       final int batches,
@@ -159,19 +159,19 @@ public final class TestNodes {
    *
    * @param moved how many bytes of a block are
    */
-  public static Map<Path, Integer> fetchAndCheck(
+  public static Map<BlockPath, Integer> fetchAndCheck(
       final ShuffleNode node,
       final FallbackTransport staged,
       final int batches,
       final int most,
       final ToLongFunction<Block> moved,
       final BlockSource... sources) {
-    final Map<Path, Integer> counts = new EnumMap<>(Path.class);
+    final Map<BlockPath, Integer> counts = new EnumMap<>(BlockPath.class);
     final List<Block> left = new ArrayList<>();
     for (final BlockSource source : sources) {
       left.addAll(source.blocks());
     }
-    try (BlockFetcher fetcher = node.fetch(List.of(sources), staged, quiet(), () -> false)) {
+    try (Fetch fetcher = node.fetch(List.of(sources), staged, quiet(), () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock fetched = fetcher.block();
         final Block block = fetched.block();
@@ -196,7 +196,7 @@ public final class TestNodes {
   }
 
   /** Reads until there is no more, or another thread closes the fetcher. */
-  public static void readToTheEndOrClose(final BlockFetcher fetcher) {
+  public static void readToTheEndOrClose(final Fetch fetcher) {
     try {
       while (fetcher.next()) {
         Thread.onSpinWait();
@@ -206,8 +206,8 @@ public final class TestNodes {
     }
   }
 
-  public static FetchListener quiet() {
-    return new FetchListener() {
+  public static Fetches.Listener quiet() {
+    return new Fetches.Listener() {
       @Override
       public void fetched(
           final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}

@@ -5,11 +5,12 @@ import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
-import io.zerohop.shuffle.write.MapOutputWriter;
+import io.zerohop.shuffle.write.MapOutput;
 import java.io.IOException;
 import java.io.InputStream;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -81,9 +82,11 @@ public class FetchBenchmark {
   }
 
   private void write(final int shuffleId, final long mapId) {
-    try (MapOutputWriter writer = owner.newMapOutput(shuffleId, mapId, PARTITIONS)) {
+    try (MapOutput writer = owner.newMapOutput(shuffleId, mapId, PARTITIONS)) {
       writer.append(source);
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -97,7 +100,7 @@ public class FetchBenchmark {
     }
     partition = (partition + 1) % PARTITIONS;
     long bytes = 0;
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(
             List.of(new BlockSource("owner", owner.location(), null, blocks)),
             TestNodes.noStaging(),

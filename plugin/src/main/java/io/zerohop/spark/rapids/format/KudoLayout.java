@@ -5,6 +5,11 @@ import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import org.apache.spark.sql.types.ArrayType;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.MapType;
+import org.apache.spark.sql.types.StructField;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The places of a batch's blocks in the buffer that RAPIDS' serializer filled. A partition without
@@ -157,6 +162,31 @@ public record KudoLayout(int[] firstRows, int[] starts) {
 
     private static IOException damaged() {
       return new IOException("the header of a Kudo block is damaged");
+    }
+
+    /**
+     * Returns what RAPIDS takes in GPU memory for each block while it puts blocks together, beside
+     * their bytes: some 250 bytes a column, by its source.
+     */
+    public static long readerBytes(final DataType... types) {
+      return Long.BYTES + 256L * columns(types);
+    }
+
+    /** With those that are nested in others. */
+    private static int columns(final DataType... of) {
+      int columns = of.length;
+      for (final DataType type : of) {
+        if (type instanceof ArrayType array) {
+          columns += columns(array.elementType());
+        } else if (type instanceof MapType map) {
+          columns += 1 + columns(map.keyType(), map.valueType());
+        } else if (type instanceof StructType struct) {
+          for (final StructField field : struct.fields()) {
+            columns += columns(field.dataType());
+          }
+        }
+      }
+      return columns;
     }
   }
 }

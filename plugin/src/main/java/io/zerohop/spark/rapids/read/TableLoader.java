@@ -5,6 +5,7 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Schema;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
@@ -14,7 +15,7 @@ import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.format.TableAssembly;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
-import io.zerohop.spark.rapids.read.Arrivals.HostStaging;
+import io.zerohop.spark.rapids.read.TableGather.HostStaging;
 import java.io.IOException;
 import java.io.PushbackInputStream;
 import java.nio.ByteBuffer;
@@ -25,11 +26,9 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
 import java.util.function.BiFunction;
-import org.apache.spark.sql.types.ArrayType;
+import java.util.function.IntToLongFunction;
+import java.util.stream.LongStream;
 import org.apache.spark.sql.types.DataType;
-import org.apache.spark.sql.types.MapType;
-import org.apache.spark.sql.types.StructField;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
 
@@ -47,10 +46,45 @@ public final class TableLoader implements AutoCloseable {
   private final TableGather gather;
   private final ExchangeMetrics metrics;
   private final HostStaging staging;
-  private final Arrivals arrivals;
-  private final KudoAssembly kudo;
-  private final Deque<Arrivals.Waiting> waiting = new ArrayDeque<>();
+  private final DataType[] types;
+  private final Runnable check;
+  private final Deque<Waiting> waiting = new ArrayDeque<>();
   private long waitingBytes;
+
+  /** What RAPIDS takes in GPU memory for each Kudo block beside its bytes. */
+  private final long kudoBlockRoom;
+
+  /** Makes a table of Kudo blocks and of where they begin; absent before the first one. */
+  private @Nullable BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer;
+
+  /**
+   * A waiting block, and the address of its bytes within the gather's reach.
+   *
+   * @param tables one behind the other; none if it is a Kudo block
+   * @param room what it takes in GPU memory until it is part of a table
+   * @param of whose extent it is, if that carries a checksum that was not compared
+   */
+  private record Waiting(
+      List<PackedTable> tables,
+      long address,
+      long bytes,
+      long room,
+      @Nullable FetchedBlock of,
+      int extent) {
+    boolean isKudo() {
+      return tables.isEmpty();
+    }
+
+    /** Tables, or the one Kudo block. */
+    int parts() {
+      return isKudo() ? 1 : tables.size();
+    }
+
+    /** Bytes of one of them. */
+    long length(final int part) {
+      return isKudo() ? bytes : tables.get(part).bytes();
+    }
+  }
 
   /**
    * @param gather owned from now on
@@ -68,8 +102,9 @@ public final class TableLoader implements AutoCloseable {
     this.gather = gather;
     this.metrics = metrics;
     this.staging = new HostStaging(gather::hostBuffer);
-    this.arrivals = new Arrivals(gather, check);
-    this.kudo = new KudoAssembly(rapids, gather, types, arrivals);
+    this.types = types;
+    this.check = check;
+    this.kudoBlockRoom = KudoBlock.readerBytes(types);
   }
 
   /**
@@ -78,7 +113,7 @@ public final class TableLoader implements AutoCloseable {
    * @return rows of tables without columns
    * @throws IOException if the block is damaged
    */
-  long add(final FetchedBlock block) throws IOException {
+  public long add(final FetchedBlock block) throws IOException {
     gather.await(block);
     return block.extentCount() == 0 ? addStream(block) : addExtents(block);
   }
@@ -135,7 +170,7 @@ public final class TableLoader implements AutoCloseable {
   /** Of an extent of a block, or of no block if it comes from a stream. */
   private void addKudo(
       final long address, final long bytes, final @Nullable FetchedBlock block, final int extent) {
-    add(List.of(), address, bytes, bytes + kudo.bytesPerBlock(), block, extent);
+    add(List.of(), address, bytes, bytes + kudoBlockRoom, block, extent);
     metrics.read(bytes);
   }
 
@@ -147,7 +182,7 @@ public final class TableLoader implements AutoCloseable {
       final @Nullable FetchedBlock block,
       final int extent) {
     final FetchedBlock summed = block != null && block.extentChecked(extent) ? block : null;
-    waiting.add(new Arrivals.Waiting(tables, address, bytes, room, summed, extent));
+    waiting.add(new Waiting(tables, address, bytes, room, summed, extent));
     waitingBytes += room;
   }
 
@@ -237,17 +272,17 @@ public final class TableLoader implements AutoCloseable {
   }
 
   /** Whether no table waits to be gathered. */
-  boolean isEmpty() {
+  public boolean isEmpty() {
     return waiting.isEmpty();
   }
 
   /** Bytes that the tables that wait will take. */
-  long bytes() {
+  public long bytes() {
     return waitingBytes;
   }
 
   /** Bytes of host memory that hold some of them. */
-  long stagedBytes() {
+  public long stagedBytes() {
     return staging.bytes();
   }
 
@@ -255,11 +290,11 @@ public final class TableLoader implements AutoCloseable {
    * Gathers what waits, in its order, up to so many bytes but at least one, and of one form; into
    * one table where that can be done.
    */
-  void gather(final long mostBytes, final List<Table> to) {
+  public void gather(final long mostBytes, final List<Table> to) {
     final boolean isKudo = waiting.getFirst().isKudo();
-    final List<Arrivals.Waiting> now = new ArrayList<>();
+    final List<Waiting> now = new ArrayList<>();
     long bytes = 0;
-    for (final Arrivals.Waiting next : waiting) {
+    for (final Waiting next : waiting) {
       final boolean full = bytes + next.room() > mostBytes;
       if (!now.isEmpty() && full || next.isKudo() != isKudo) {
         break;
@@ -268,7 +303,7 @@ public final class TableLoader implements AutoCloseable {
       bytes += next.room();
     }
     if (isKudo) {
-      to.add(kudo.assemble(now));
+      to.add(assembleKudo(now));
     } else {
       // A block that is larger than a batch is not to be in memory twice.
       gatherPacked(now, bytes, now.size() > 1 || bytes <= mostBytes, to);
@@ -279,10 +314,7 @@ public final class TableLoader implements AutoCloseable {
   }
 
   private void gatherPacked(
-      final List<Arrivals.Waiting> now,
-      final long bytes,
-      final boolean mayAssemble,
-      final List<Table> to) {
+      final List<Waiting> now, final long bytes, final boolean mayAssemble, final List<Table> to) {
     final List<PackedTable> tables = now.stream().flatMap(next -> next.tables().stream()).toList();
     final TableAssembly plan =
         tables.size() == 1 || !mayAssemble || !gather.canAssemble()
@@ -300,16 +332,16 @@ public final class TableLoader implements AutoCloseable {
    * if their checksums are to be compared. To read them twice where they lie would cost more than a
    * copy within the GPU.
    */
-  private Table assemble(final TableAssembly plan, final List<Arrivals.Waiting> blocks) {
+  private Table assemble(final TableAssembly plan, final List<Waiting> blocks) {
     if (blocks.stream().allMatch(next -> next.of() == null)) {
-      return assemble(plan, Arrivals.addresses(blocks, i -> blocks.get(i).address()));
+      return assemble(plan, addresses(blocks, i -> blocks.get(i).address()));
     }
-    final long[] starts = Arrivals.starts(blocks);
+    final long[] starts = starts(blocks);
     try (DeviceMemoryBuffer arrived =
         rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[blocks.size()]))) {
-      gather.copy(Arrivals.pieces(blocks, starts), arrived);
-      final long[] tables = Arrivals.addresses(blocks, i -> arrived.getAddress() + starts[i]);
-      arrivals.compare(blocks, tables);
+      gather.copy(pieces(blocks, starts), arrived);
+      final long[] tables = addresses(blocks, i -> arrived.getAddress() + starts[i]);
+      compare(blocks, tables);
       return assemble(plan, tables);
     }
   }
@@ -323,14 +355,14 @@ public final class TableLoader implements AutoCloseable {
   }
 
   /** Brings the tables as they are. */
-  private void copy(final List<Arrivals.Waiting> blocks, final long total, final List<Table> to) {
+  private void copy(final List<Waiting> blocks, final long total, final List<Table> to) {
     try (DeviceMemoryBuffer memory = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(total))) {
-      final long[] from = Arrivals.addresses(blocks, i -> blocks.get(i).address());
+      final long[] from = addresses(blocks, i -> blocks.get(i).address());
       final long[] arrived = new long[from.length];
       final List<TableGather.Piece> pieces = new ArrayList<>();
       long offset = 0;
       int table = 0;
-      for (final Arrivals.Waiting block : blocks) {
+      for (final Waiting block : blocks) {
         for (final PackedTable next : block.tables()) {
           if (next.bytes() > 0) {
             pieces.add(new TableGather.Piece(from[table], offset, next.bytes()));
@@ -341,10 +373,10 @@ public final class TableLoader implements AutoCloseable {
       }
       gather.copy(pieces, memory);
       if (blocks.stream().anyMatch(next -> next.of() != null)) {
-        arrivals.compare(blocks, arrived);
+        compare(blocks, arrived);
       }
       table = 0;
-      for (final Arrivals.Waiting block : blocks) {
+      for (final Waiting block : blocks) {
         for (final PackedTable next : block.tables()) {
           to.add(table(next, memory, arrived[table++] - memory.getAddress()));
         }
@@ -352,8 +384,131 @@ public final class TableLoader implements AutoCloseable {
     }
   }
 
+  /**
+   * Puts blocks of RAPIDS' GPU serializer together, in their order, once their checksums are right.
+   * They are gathered into one buffer, with a list of where each begins, and RAPIDS makes one table
+   * of all of them. Blocks must stay readable until the gather has finished.
+   *
+   * @throws BlockFetchException if a block is not what was written
+   */
+  private Table assembleKudo(final List<Waiting> of) {
+    final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = serializer();
+    final long[] starts = starts(of);
+    final long listBytes = (long) Long.BYTES * starts.length;
+    try (DeviceMemoryBuffer blocks =
+            rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[of.size()]));
+        DeviceMemoryBuffer list = rapids.withRetry(() -> DeviceMemoryBuffer.allocate(listBytes))) {
+      put(starts, list); // First, since it waits for the thread's stream.
+      gather.copy(pieces(of, starts), blocks);
+      final long[] arrived = new long[of.size()];
+      Arrays.setAll(arrived, i -> blocks.getAddress() + starts[i]);
+      compare(of, arrived);
+      return rapids.withRetry(() -> join.apply(blocks, list));
+    }
+  }
+
+  private BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer() {
+    BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> known = serializer;
+    if (known == null) {
+      known = serializer(rapids.schema(types));
+      serializer = known;
+    }
+    return known;
+  }
+
+  /** Separate, so that no local variable links this class to cudf's type of columns. */
+  private static BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer(
+      final Schema columns) {
+    return (blocks, list) -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list);
+  }
+
+  /** Brings numbers to the GPU. */
+  private void put(final long[] numbers, final DeviceMemoryBuffer list) {
+    final long bytes = list.getLength();
+    try (HostMemoryBuffer host = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
+      for (int i = 0; i < numbers.length; i++) {
+        Platform.putLong(null, host.getAddress() + (long) Long.BYTES * i, numbers[i]);
+      }
+      list.copyFromHostBuffer(host, 0, bytes);
+    }
+  }
+
+  /**
+   * Waits for blocks and compares those that carry checksums, since their bytes say how they are
+   * read.
+   *
+   * @param addresses where each of their tables is now, or where each Kudo block is
+   * @throws BlockFetchException if a block is not what was written
+   */
+  private void compare(final List<Waiting> blocks, final long[] addresses) {
+    int[] sums = null;
+    if (blocks.stream().anyMatch(next -> next.of() != null)) {
+      sums = gather.checksums(addresses, lengths(blocks, addresses.length));
+    }
+    gather.finish();
+    check.run();
+    int part = 0;
+    for (final Waiting block : blocks) {
+      int sum = 0;
+      for (int i = 0; sums != null && i < block.parts(); i++) {
+        sum = Crc32c.join(sum, sums[part++], (int) block.length(i));
+      }
+      if (sums != null && block.of() != null) {
+        block.of().verify(block.extent(), sum);
+      }
+    }
+  }
+
+  private static long[] lengths(final List<Waiting> blocks, final int parts) {
+    final long[] lengths = new long[parts];
+    int part = 0;
+    for (final Waiting block : blocks) {
+      for (int i = 0; i < block.parts(); i++) {
+        lengths[part++] = block.length(i);
+      }
+    }
+    return lengths;
+  }
+
+  /** Where each block begins if they lie one behind the other, and where the last one ends. */
+  private static long[] starts(final List<Waiting> blocks) {
+    final long[] starts = new long[blocks.size() + 1];
+    for (int i = 0; i < blocks.size(); i++) {
+      starts[i + 1] = starts[i] + blocks.get(i).bytes();
+    }
+    return starts;
+  }
+
+  private static List<TableGather.Piece> pieces(final List<Waiting> blocks, final long[] starts) {
+    final List<TableGather.Piece> pieces = new ArrayList<>(blocks.size());
+    for (int i = 0; i < blocks.size(); i++) {
+      final Waiting block = blocks.get(i);
+      if (block.bytes() > 0) {
+        pieces.add(new TableGather.Piece(block.address(), starts[i], block.bytes()));
+      }
+    }
+    return pieces;
+  }
+
+  /**
+   * The address of each table.
+   *
+   * @param ofBlock where the tables of each block begin
+   */
+  private static long[] addresses(final List<Waiting> blocks, final IntToLongFunction ofBlock) {
+    final LongStream.Builder addresses = LongStream.builder();
+    for (int i = 0; i < blocks.size(); i++) {
+      long at = ofBlock.applyAsLong(i);
+      for (final PackedTable table : blocks.get(i).tables()) {
+        addresses.add(at);
+        at += table.bytes();
+      }
+    }
+    return addresses.build().toArray();
+  }
+
   /** Waits until nothing of the blocks that were gathered is read any more. */
-  void finish() {
+  public void finish() {
     gather.finish();
     if (waiting.isEmpty()) {
       staging.close();
@@ -376,109 +531,5 @@ public final class TableLoader implements AutoCloseable {
     waitingBytes = 0;
     gather.close(); // Waits for what is under way, if finish did not.
     staging.close(); // Not if that does not end.
-  }
-
-  /**
-   * Puts blocks of RAPIDS' GPU serializer together: they are gathered into one buffer, with a list
-   * of where each begins, and RAPIDS makes one table of all of them. For one task's thread.
-   */
-  private static final class KudoAssembly {
-    private final RapidsClasses rapids;
-    private final TableGather gather;
-    private final DataType[] types;
-    private final Arrivals arrivals;
-    private final long bytesPerBlock;
-
-    /** Makes a table of blocks and of where they begin; absent before the first table. */
-    private @Nullable BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer;
-
-    /**
-     * @param types of the columns
-     */
-    KudoAssembly(
-        final RapidsClasses rapids,
-        final TableGather gather,
-        final DataType[] types,
-        final Arrivals arrivals) {
-      this.rapids = rapids;
-      this.gather = gather;
-      this.types = types;
-      this.arrivals = arrivals;
-      this.bytesPerBlock = Long.BYTES + 256L * columns(types);
-    }
-
-    /**
-     * What RAPIDS takes in GPU memory for each block while it puts blocks together, beside their
-     * bytes: some 250 bytes a column, by its source.
-     */
-    long bytesPerBlock() {
-      return bytesPerBlock;
-    }
-
-    /** With those that are nested in others. */
-    private static int columns(final DataType... of) {
-      int columns = of.length;
-      for (final DataType type : of) {
-        if (type instanceof ArrayType array) {
-          columns += columns(array.elementType());
-        } else if (type instanceof MapType map) {
-          columns += 1 + columns(map.keyType(), map.valueType());
-        } else if (type instanceof StructType struct) {
-          for (final StructField field : struct.fields()) {
-            columns += columns(field.dataType());
-          }
-        }
-      }
-      return columns;
-    }
-
-    /**
-     * Makes one table of blocks, in their order, once their checksums are right. Blocks must stay
-     * readable until the gather has finished.
-     *
-     * @throws BlockFetchException if a block is not what was written
-     */
-    Table assemble(final List<Arrivals.Waiting> of) {
-      final BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> join = serializer();
-      final long[] starts = Arrivals.starts(of);
-      final long listBytes = (long) Long.BYTES * starts.length;
-      try (DeviceMemoryBuffer blocks =
-              rapids.withRetry(() -> DeviceMemoryBuffer.allocate(starts[of.size()]));
-          DeviceMemoryBuffer list =
-              rapids.withRetry(() -> DeviceMemoryBuffer.allocate(listBytes))) {
-        put(starts, list); // First, since it waits for the thread's stream.
-        gather.copy(Arrivals.pieces(of, starts), blocks);
-        final long[] arrived = new long[of.size()];
-        Arrays.setAll(arrived, i -> blocks.getAddress() + starts[i]);
-        arrivals.compare(of, arrived);
-        return rapids.withRetry(() -> join.apply(blocks, list));
-      }
-    }
-
-    private BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer() {
-      BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> known = serializer;
-      if (known == null) {
-        known = serializer(rapids.schema(types));
-        serializer = known;
-      }
-      return known;
-    }
-
-    /** Separate, so that no local variable links this class to cudf's type of columns. */
-    private static BiFunction<DeviceMemoryBuffer, DeviceMemoryBuffer, Table> serializer(
-        final Schema columns) {
-      return (blocks, list) -> KudoGpuSerializer.assembleFromDeviceRaw(columns, blocks, list);
-    }
-
-    /** Brings numbers to the GPU. */
-    private void put(final long[] numbers, final DeviceMemoryBuffer list) {
-      final long bytes = list.getLength();
-      try (HostMemoryBuffer host = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes))) {
-        for (int i = 0; i < numbers.length; i++) {
-          Platform.putLong(null, host.getAddress() + (long) Long.BYTES * i, numbers[i]);
-        }
-        list.copyFromHostBuffer(host, 0, bytes);
-      }
-    }
   }
 }

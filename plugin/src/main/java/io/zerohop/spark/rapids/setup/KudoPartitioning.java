@@ -5,7 +5,7 @@ import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.api.RapidsMember;
 import io.zerohop.spark.rapids.api.RapidsMember.RapidsFeature;
-import io.zerohop.spark.rapids.write.KudoSplit;
+import io.zerohop.spark.rapids.write.KudoBatch;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.Serializable;
@@ -23,7 +23,7 @@ import org.slf4j.LoggerFactory;
 import scala.runtime.AbstractFunction0;
 
 /**
- * Partitionings of RAPIDS in a form that hands whole batches to the shuffle ({@link KudoSplit}).
+ * Partitionings of RAPIDS in a form that hands whole batches to the shuffle ({@link KudoBatch}).
  * Each is a subclass of ours of RAPIDS' own class. That one is seen only by RAPIDS' class loader,
  * so ours is defined there, once in a process. Thread safe.
  */

@@ -5,7 +5,7 @@ import io.zerohop.device.BlockChecksums;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.rapids.format.TableHeader;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import io.zerohop.spark.rapids.write.TableSink.OutputBatch;
@@ -208,7 +208,12 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
       lengths[partition] = header.length;
       at += header.length;
     }
-    return new Source(false) {
+    return new PackSource() {
+      @Override
+      public int partitions() {
+        return partitions;
+      }
+
       @Override
       public void forEachChunk(final int partition, final ExtentConsumer consumer) {
         if (lengths[partition] > 0) {
@@ -219,29 +224,34 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   }
 
   @Override
-  public PackSource payload() {
-    return new Source(true) {
-      @Override
-      public boolean hasChecksums() {
-        return checksums != null;
-      }
+  public int partitions() {
+    return partitions;
+  }
 
-      @Override
-      public int checksum(final int partition) {
-        return Objects.requireNonNull(checksums, "hasChecksums")[partition];
-      }
+  @Override
+  public boolean onDevice() {
+    return true;
+  }
 
-      @Override
-      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
-        if (tables.get(partition) != null) {
-          for (final Pending table : tables.get(partition)) {
-            if (table.buffer != null) {
-              consumer.extents(table.address(), table.bytes());
-            }
-          }
+  @Override
+  public boolean hasChecksums() {
+    return checksums != null;
+  }
+
+  @Override
+  public int checksum(final int partition) {
+    return Objects.requireNonNull(checksums, "hasChecksums")[partition];
+  }
+
+  @Override
+  public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+    if (tables.get(partition) != null) {
+      for (final Pending table : tables.get(partition)) {
+        if (table.buffer != null) {
+          consumer.extents(table.address(), table.bytes());
         }
       }
-    };
+    }
   }
 
   private void freeHeaders() {
@@ -270,24 +280,6 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   @Override
   public void close() {
     clear();
-  }
-
-  private abstract class Source implements PackSource {
-    private final boolean onDevice;
-
-    Source(final boolean onDevice) {
-      this.onDevice = onDevice;
-    }
-
-    @Override
-    public int partitions() {
-      return partitions;
-    }
-
-    @Override
-    public boolean onDevice() {
-      return onDevice;
-    }
   }
 
   /**

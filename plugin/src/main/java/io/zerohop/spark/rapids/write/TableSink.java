@@ -4,21 +4,19 @@ import ai.rapids.cudf.DeviceMemoryBuffer;
 import ai.rapids.cudf.HostMemoryBuffer;
 import io.zerohop.device.CopyBatch;
 import io.zerohop.device.HostBuffer;
-import io.zerohop.device.HostCopy;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.PackedColumns;
 import io.zerohop.spark.rapids.write.KudoBatch.KudoSlice;
-import io.zerohop.spark.spillfiles.OverflowingOutput;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.function.Supplier;
 import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
 
@@ -27,12 +25,12 @@ import org.jspecify.annotations.Nullable;
  * not committed.
  */
 public abstract sealed class TableSink implements AutoCloseable {
-  private final OverflowingOutput output;
+  private final MapOutput output;
 
   /**
    * @param output owned from now on
    */
-  TableSink(final OverflowingOutput output) {
+  TableSink(final MapOutput output) {
     this.output = output;
   }
 
@@ -61,57 +59,18 @@ public abstract sealed class TableSink implements AutoCloseable {
   abstract void open(KudoBatch batch);
 
   /**
-   * Packs a batch into memory, or writes it to a file where that has no room.
-   *
-   * @param payload its blocks' bytes
-   * @param toHost brings them to the host, for a file; closed here
-   */
-  final void append(
-      final OutputBatch batch, final PackSource payload, final Supplier<HostTables> toHost)
-      throws IOException {
-    if (batch.isEmpty()) {
-      return;
-    }
-    final PackSource headers = batch.headers();
-    if (output.pack(headers, payload)) {
-      return;
-    }
-    try (HostTables tables = toHost.get()) {
-      if (headers == null) {
-        output.spill(tables.payload());
-      } else {
-        output.spill(headers, tables.payload());
-      }
-    }
-  }
-
-  /**
    * The row checksum of everything that was appended; 0 if none was asked for. To be called before
-   * {@link #commit}, since it may fail.
+   * the output is committed, since it may fail.
    */
   public abstract long checksum();
 
-  /**
-   * Completes the output.
-   *
-   * @return the bytes of each partition, as stored
-   */
-  public final long[] commit() throws IOException {
-    return output.commit();
-  }
-
-  /** Bytes that were to lie on the GPU and lie in host memory. */
-  public final long overflowedBytes() {
-    return output.overflowedBytes();
-  }
-
-  /** Bytes that went to temporary files. */
-  public final long spilledBytes() {
-    return output.spilledBytes();
+  /** The map output, which this closes. */
+  public final MapOutput output() {
+    return output;
   }
 
   @Override
-  public void close() throws IOException {
+  public void close() {
     output.close();
   }
 
@@ -138,7 +97,7 @@ public abstract sealed class TableSink implements AutoCloseable {
      */
     public DeviceSink(
         final ShuffleNode node,
-        final OverflowingOutput output,
+        final MapOutput output,
         final int partitions,
         final boolean rowChecksum,
         final long attempt,
@@ -157,7 +116,9 @@ public abstract sealed class TableSink implements AutoCloseable {
       if (batch instanceof TableBatch tables) {
         look(tables);
       }
-      append(batch, batch.payload(), () -> toHost(batch));
+      if (!batch.isEmpty()) {
+        output().append(batch);
+      }
     }
 
     @Override
@@ -193,30 +154,13 @@ public abstract sealed class TableSink implements AutoCloseable {
       }
     }
 
-    private HostTables toHost(final OutputBatch batch) {
-      final long[][] starts = {null};
-      final HostBuffer gathered =
-          HostCopy.gather(
-              node::gpuStream,
-              node::gpuHostBuffer,
-              batch.bytes(),
-              limit,
-              (copies, first) ->
-                  starts[0] =
-                      batch.layOut(
-                          first,
-                          (from, offset, at, bytes) ->
-                              copies.add(from.getAddress() + offset, at, bytes)));
-      return new HostTables(starts[0], gathered::close);
-    }
-
     @Override
     public long checksum() {
       return hash == null ? 0 : hash.value();
     }
 
     @Override
-    public void close() throws IOException {
+    public void close() {
       try {
         super.close(); // First: copies out of the batch may be under way.
       } finally {
@@ -336,15 +280,17 @@ public abstract sealed class TableSink implements AutoCloseable {
      * @param output owned from now on
      * @param checksum what {@link #checksum} is to say
      */
-    public HostSink(final OverflowingOutput output, final long checksum) {
+    public HostSink(final MapOutput output, final long checksum) {
       super(output);
       this.checksum = checksum;
     }
 
     @Override
     public void append(final OutputBatch batch) throws IOException {
-      try (HostTables tables = toHost(batch)) {
-        append(batch, tables.payload(), () -> tables);
+      if (!batch.isEmpty()) {
+        try (HostTables tables = toHost(batch)) {
+          output().append(tables);
+        }
       }
     }
 
@@ -355,6 +301,7 @@ public abstract sealed class TableSink implements AutoCloseable {
 
     /** Waits for each copy, so the tables may be freed when this returns. */
     private HostTables toHost(final OutputBatch batch) {
+      final PackSource headers = batch.headers();
       final long bytes = Math.max(1, batch.bytes());
       final HostMemoryBuffer memory = rapids.withRetry(() -> HostMemoryBuffer.allocate(bytes));
       boolean done = false;
@@ -370,7 +317,7 @@ public abstract sealed class TableSink implements AutoCloseable {
                   }
                 });
         done = true;
-        return new HostTables(starts, memory::close);
+        return new HostTables(headers, starts, memory);
       } finally {
         if (!done) {
           memory.close();
@@ -382,78 +329,41 @@ public abstract sealed class TableSink implements AutoCloseable {
     public long checksum() {
       return checksum;
     }
-  }
-
-  /**
-   * The tables of a batch in memory of this process, partition by partition and without gaps. For
-   * one thread; owns the memory.
-   */
-  private static final class HostTables implements AutoCloseable {
-    private final long[] starts;
-    private final Runnable free;
-    private boolean closed;
 
     /**
+     * The tables of a batch in memory of this process, partition by partition and without gaps.
+     *
      * @param starts where each partition begins, and where the last one ends
-     * @param free gives the memory back
+     * @param memory owned
      */
-    HostTables(final long[] starts, final Runnable free) {
-      this.starts = starts;
-      this.free = free;
-    }
+    private record HostTables(@Nullable PackSource headers, long[] starts, HostMemoryBuffer memory)
+        implements PackSource, AutoCloseable {
 
-    /** Address of a partition's first byte. */
-    long address(final int partition) {
-      return starts[partition];
-    }
+      @Override
+      public int partitions() {
+        return starts.length - 1;
+      }
 
-    /** Bytes of a partition. */
-    long bytes(final int partition) {
-      return starts[partition + 1] - starts[partition];
-    }
+      @Override
+      public void forEachChunk(final int partition, final ExtentConsumer consumer) {
+        consumer.extents(starts[partition], starts[partition + 1] - starts[partition]);
+      }
 
-    /** The tables for who packs them; of use until this is closed. */
-    PackSource payload() {
-      return new PackSource() {
-        @Override
-        public int partitions() {
-          return starts.length - 1;
-        }
-
-        @Override
-        public void forEachChunk(final int partition, final ExtentConsumer consumer) {
-          consumer.extents(address(partition), bytes(partition));
-        }
-      };
-    }
-
-    /** Idempotent. */
-    @Override
-    public void close() {
-      if (!closed) {
-        closed = true;
-        free.run();
+      @Override
+      public void close() {
+        memory.close();
       }
     }
   }
 
   /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
-  interface OutputBatch {
+  interface OutputBatch extends PackSource {
 
     /** Whether there is none. */
     boolean isEmpty();
 
-    /** Bytes of the blocks on the GPU, without what the host has to say of them. */
+    /** Bytes of the blocks on the GPU, without their headers. */
     long bytes();
-
-    /**
-     * What the host has to say of each block, in its memory; null if the blocks describe
-     * themselves.
-     */
-    @Nullable PackSource headers();
-
-    /** The blocks, where they lie on the GPU. */
-    PackSource payload();
 
     /** Receives bytes of blocks: memory on the GPU, the offset in it, and their place. */
     @FunctionalInterface

@@ -14,7 +14,7 @@ import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
 import io.zerohop.spark.rapids.format.KudoLayout;
 import io.zerohop.spark.rapids.format.KudoLayout.KudoBlock;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
-import io.zerohop.spark.rapids.write.KudoSplit.KudoSizes;
+import io.zerohop.spark.rapids.write.KudoBatch.KudoSizes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

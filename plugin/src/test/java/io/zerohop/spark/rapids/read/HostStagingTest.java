@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.host.HostDevice;
-import io.zerohop.spark.rapids.read.Arrivals.HostStaging;
+import io.zerohop.spark.rapids.read.TableGather.HostStaging;
 import java.io.ByteArrayInputStream;
 import java.io.EOFException;
 import java.io.IOException;

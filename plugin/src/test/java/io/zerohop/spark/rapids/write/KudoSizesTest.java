@@ -3,7 +3,7 @@ package io.zerohop.spark.rapids.write;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.rapids.format.KudoLayout;
-import io.zerohop.spark.rapids.write.KudoSplit.KudoSizes;
+import io.zerohop.spark.rapids.write.KudoBatch.KudoSizes;
 import org.junit.jupiter.api.Test;
 
 /** Against what cudf's packed tables take: each of their buffers a multiple of 64 bytes. */

@@ -9,12 +9,7 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Self;
-import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
-import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
-import io.zerohop.shuffle.transport.remote.owner.ServedReader;
-import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
+import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -109,8 +104,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    * time or was lost.
    *
    * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
-   * @throws io.zerohop.shuffle.transport.remote.carrier.CarrierException if its blocks cannot come
-   *     this way
+   * @throws io.zerohop.shuffle.transport.remote.CarrierException if its blocks cannot come this way
    */
   public void connect(final BlockSource source) {
     peers.connect(source);

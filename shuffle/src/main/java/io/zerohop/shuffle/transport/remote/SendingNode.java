@@ -2,10 +2,9 @@ package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
@@ -14,22 +13,11 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierStarter;
-import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
-import io.zerohop.shuffle.transport.remote.memory.Slabs;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
-import io.zerohop.shuffle.transport.remote.owner.Sends;
-import io.zerohop.shuffle.transport.remote.owner.SentReader;
-import io.zerohop.shuffle.transport.remote.reader.MessageReceiver;
-import io.zerohop.shuffle.transport.remote.reader.RemotePeer;
-import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
-import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer.SentTransfer;
-import io.zerohop.shuffle.transport.remote.wire.Wire.Questions;
+import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import java.time.Duration;
-import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -72,7 +60,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
       final @Nullable CarrierStarter starter,
       final Devices devices,
       final BlockHolder holder) {
-    if (starter == null || !conf.paths().contains(Path.SENT)) {
+    if (starter == null || !conf.paths().contains(BlockPath.SENT)) {
       return null;
     }
     return begin(
@@ -112,14 +100,8 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
 
   /** Returns the transport of blocks to here, for any reader: they go to pinned host memory. */
   public Transport transport() {
-    return this::fetch;
-  }
-
-  private void fetch(
-      final BlockSource source, final List<Block> blocks, final Transport.Sink sink) {
-    final RemotePeer peer = peerOf(source);
-    RemoteTransfer.startEach(
-        blocks, some -> new SentTransfer(peer, some, sink, slabs, arrivals, threads.transfers()));
+    return (source, blocks, sink) ->
+        arrivals.fetch(peerOf(source), blocks, sink, slabs, threads.transfers());
   }
 
   @Override

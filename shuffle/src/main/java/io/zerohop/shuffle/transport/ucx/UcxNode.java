@@ -5,9 +5,9 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -21,15 +21,14 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
-import io.zerohop.shuffle.transport.remote.connect.RemotePeers;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService.BlockHolder;
-import io.zerohop.shuffle.transport.remote.owner.RemoteService.CarrierAnswers;
-import io.zerohop.shuffle.transport.remote.owner.ServedReader;
-import io.zerohop.shuffle.transport.remote.owner.ServedReader.ServedLease;
-import io.zerohop.shuffle.transport.remote.reader.RemoteTransfer;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
-import io.zerohop.shuffle.transport.ucx.connect.PeerConnector;
+import io.zerohop.shuffle.transport.remote.RemotePeers;
+import io.zerohop.shuffle.transport.remote.RemoteService;
+import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.RemoteTransfer;
+import io.zerohop.shuffle.transport.remote.ServedReader;
+import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
+import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.LoopbackTest;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -37,14 +36,12 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException.OldLibucxException;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.fabric.FabricReader;
+import io.zerohop.shuffle.transport.ucx.memory.GetQuestions;
+import io.zerohop.shuffle.transport.ucx.memory.GetQuestions.FabricTarget;
+import io.zerohop.shuffle.transport.ucx.memory.GetQuestions.TestTarget;
 import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
-import io.zerohop.shuffle.transport.ucx.reader.UcxPeer;
-import io.zerohop.shuffle.transport.ucx.reader.UcxTransfer;
-import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
-import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.FabricTarget;
-import io.zerohop.shuffle.transport.ucx.wire.GetQuestions.TestTarget;
 import java.nio.ByteBuffer;
 import java.util.EnumMap;
 import java.util.List;
@@ -107,7 +104,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final Tiers tiers,
       final BlockHolder holder,
       final Housekeeping housekeeping) {
-    if (starter == null || channels == null || !conf.paths().contains(Path.UCX)) {
+    if (starter == null || channels == null || !conf.paths().contains(BlockPath.UCX)) {
       return null;
     }
     if (!devices.hasGpu() && !RdmaDevices.any() && !conf.ucx().emulatedGets()) {

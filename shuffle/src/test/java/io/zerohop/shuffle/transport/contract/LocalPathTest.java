@@ -1,12 +1,12 @@
 package io.zerohop.shuffle.transport.contract;
 
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 
 /** Blocks are read where they lie, by their owner. */
 class LocalPathTest extends PathContract {
   @Override
-  protected Path path() {
-    return Path.LOCAL;
+  protected BlockPath path() {
+    return BlockPath.LOCAL;
   }
 
   @Override

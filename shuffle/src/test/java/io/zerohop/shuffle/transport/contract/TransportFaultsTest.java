@@ -8,10 +8,10 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.SharedTransfers;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
@@ -56,7 +56,7 @@ class TransportFaultsTest {
     node =
         ShuffleNode.start(
             TestNodes.config(folder.resolve("s"), "owner")
-                .set("paths", EnumSet.of(Path.STAGED))
+                .set("paths", EnumSet.of(BlockPath.STAGED))
                 .set("fetch.window.blocks", 9)
                 .stagedTimeout(Duration.ofMillis(150)));
     served.serve("owner", node);
@@ -117,8 +117,7 @@ class TransportFaultsTest {
 
   private void read(final int seed, final FallbackTransport transport) {
     final List<Block> left = new ArrayList<>(source.blocks());
-    try (BlockFetcher fetcher =
-        node.fetch(List.of(source), transport, TestNodes.quiet(), () -> false)) {
+    try (Fetch fetcher = node.fetch(List.of(source), transport, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock fetched = fetcher.block();
         final Block block = fetched.block();

@@ -9,11 +9,11 @@ import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.GpuBlocks;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import java.util.ArrayList;
 import java.util.List;
@@ -104,7 +104,7 @@ class UcxDirectTest {
   /** Reads everything, as the GPU does; returns how many payloads were on the reader's device. */
   private int read(final BlockSource source) {
     return readersBlocks.readAll(
-        reader, source, BATCHES, block -> assertThat(block.path()).isEqualTo(Path.UCX));
+        reader, source, BATCHES, block -> assertThat(block.path()).isEqualTo(BlockPath.UCX));
   }
 
   /** The same where nothing can be got for the GPU: all of it has to go another way. */
@@ -115,7 +115,7 @@ class UcxDirectTest {
                 source,
                 BATCHES,
                 staging,
-                block -> assertThat(block.path()).isEqualTo(Path.STAGED)))
+                block -> assertThat(block.path()).isEqualTo(BlockPath.STAGED)))
         .isZero();
   }
 
@@ -168,10 +168,9 @@ class UcxDirectTest {
   void theHostCannotGetWhatLiesOnADevice() throws Exception {
     start();
     final BlockSource source = made.write(owner, "1", MAPS, BATCHES);
-    try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+    try (Fetch fetcher = reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        assertThat(fetcher.block().path()).isEqualTo(Path.STAGED);
+        assertThat(fetcher.block().path()).isEqualTo(BlockPath.STAGED);
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }
@@ -207,7 +206,7 @@ class UcxDirectTest {
         source,
         BATCHES,
         staging,
-        block -> staged.addAndGet(block.path() == Path.STAGED ? 1 : 0));
+        block -> staged.addAndGet(block.path() == BlockPath.STAGED ? 1 : 0));
     assertThat(staged).hasPositiveValue();
   }
 

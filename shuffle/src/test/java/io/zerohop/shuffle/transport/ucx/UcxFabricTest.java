@@ -12,16 +12,16 @@ import io.zerohop.shuffle.FakeFabric;
 import io.zerohop.shuffle.GpuBlocks;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
-import io.zerohop.shuffle.transport.ucx.wire.GetQuestions;
+import io.zerohop.shuffle.transport.remote.Wire;
+import io.zerohop.shuffle.transport.ucx.memory.GetQuestions;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
@@ -62,8 +62,8 @@ class UcxFabricTest {
   private GpuBlocks made;
   private GpuBlocks readersBlocks;
 
-  private void start(final Set<Path> readersPaths) {
-    owner = ShuffleNode.start(config("1", EnumSet.allOf(Path.class)), ownersDevice);
+  private void start(final Set<BlockPath> readersPaths) {
+    owner = ShuffleNode.start(config("1", EnumSet.allOf(BlockPath.class)), ownersDevice);
     reader = ShuffleNode.start(config("2", readersPaths), readersDevice);
     made = new GpuBlocks(ownersDevice);
     readersBlocks = new GpuBlocks(readersDevice);
@@ -72,10 +72,10 @@ class UcxFabricTest {
   }
 
   private void start() {
-    start(EnumSet.allOf(Path.class));
+    start(EnumSet.allOf(BlockPath.class));
   }
 
-  private ShuffleNode.Setup config(final String executor, final Set<Path> paths) {
+  private ShuffleNode.Setup config(final String executor, final Set<BlockPath> paths) {
     return TestNodes.config(base.resolve("s"), executor)
         .set("node.id", "node-" + executor)
         .ucx(
@@ -104,8 +104,8 @@ class UcxFabricTest {
   }
 
   /** Reads everything, as the GPU does, and checks it; blocks by path. */
-  private Map<Path, Integer> read(final BlockSource source) {
-    final Map<Path, Integer> paths = new EnumMap<>(Path.class);
+  private Map<BlockPath, Integer> read(final BlockSource source) {
+    final Map<BlockPath, Integer> paths = new EnumMap<>(BlockPath.class);
     readersBlocks.readAll(
         reader, source, BATCHES, block -> paths.merge(block.path(), 1, Integer::sum));
     return paths;
@@ -118,7 +118,9 @@ class UcxFabricTest {
             reader,
             source,
             BATCHES,
-            block -> assertThat(block.path()).isEqualTo(onDevice(block) ? Path.PEER : Path.UCX));
+            block ->
+                assertThat(block.path())
+                    .isEqualTo(onDevice(block) ? BlockPath.PEER : BlockPath.UCX));
     assertThat(onDevice).isGreaterThan(source.blocks().size());
   }
 
@@ -169,7 +171,7 @@ class UcxFabricTest {
 
   private void fallsBack(final BlockSource source) {
     for (int round = 0; round < 2; round++) {
-      assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+      assertThat(read(source)).containsEntry(BlockPath.UCX, source.blocks().size());
     }
     assertThat(fabric.copies).hasValue(0);
     assertThat(handles).as("it is not tried again").hasValueLessThanOrEqualTo(2);
@@ -192,7 +194,7 @@ class UcxFabricTest {
     start();
     fabric.refusesExports = true;
     final BlockSource source = write();
-    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    assertThat(read(source)).containsEntry(BlockPath.UCX, source.blocks().size());
   }
 
   @Test
@@ -201,16 +203,16 @@ class UcxFabricTest {
     readersDevice = new DeviceOnlyGpu(new FakeFabric(OTHER));
     start();
     final BlockSource source = write();
-    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    assertThat(read(source)).containsEntry(BlockPath.UCX, source.blocks().size());
     assertThat(handles).hasValue(0);
   }
 
   @Test
   void whereThePathIsNotAllowedItIsNotTried() {
-    start(EnumSet.of(Path.LOCAL, Path.UCX));
+    start(EnumSet.of(BlockPath.LOCAL, BlockPath.UCX));
     assertThat(reader.location().clique()).isEmpty();
     final BlockSource source = write();
-    assertThat(read(source)).containsEntry(Path.UCX, source.blocks().size());
+    assertThat(read(source)).containsEntry(BlockPath.UCX, source.blocks().size());
     assertThat(handles).hasValue(0);
   }
 
@@ -219,10 +221,9 @@ class UcxFabricTest {
     start();
     final BlockSource source = write();
     final FakeStaging staging = new FakeStaging(block -> GpuBlocks.expected(block, BATCHES));
-    try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+    try (Fetch fetcher = reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
-        assertThat(fetcher.block().path()).isEqualTo(Path.STAGED);
+        assertThat(fetcher.block().path()).isEqualTo(BlockPath.STAGED);
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }
@@ -268,10 +269,10 @@ class UcxFabricTest {
   }
 
   private void fetch(final BlockSource source, final FakeStaging staging) {
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
-        assertThat(fetcher.block().path()).isNotEqualTo(Path.STAGED);
+        assertThat(fetcher.block().path()).isNotEqualTo(BlockPath.STAGED);
       }
     }
   }
@@ -305,7 +306,8 @@ class UcxFabricTest {
     start();
     write();
     final DeviceOnlyGpu device = new DeviceOnlyGpu(fabric);
-    try (ShuffleNode other = ShuffleNode.start(config("3", EnumSet.allOf(Path.class)), device);
+    try (ShuffleNode other =
+            ShuffleNode.start(config("3", EnumSet.allOf(BlockPath.class)), device);
         GpuBlocks others = new GpuBlocks(device)) {
       others.readAll(other, write2(), BATCHES, block -> {});
     }
@@ -326,8 +328,8 @@ class UcxFabricTest {
         () -> {
           throw new ZerohopException(Category.RETRY, "a test wants it");
         });
-    final Map<Path, Integer> paths = read(source);
-    assertThat(paths).containsKey(Path.UCX).doesNotContainKey(Path.STAGED);
+    final Map<BlockPath, Integer> paths = read(source);
+    assertThat(paths).containsKey(BlockPath.UCX).doesNotContainKey(BlockPath.STAGED);
     TestNodes.eventually("its segment is no longer mapped", () -> fabric.mappings() == 0);
   }
 }

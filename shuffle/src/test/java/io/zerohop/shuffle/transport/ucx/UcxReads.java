@@ -12,14 +12,14 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.OwnerGoneException;
-import io.zerohop.shuffle.transport.remote.wire.Wire;
+import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException.OldLibucxException;
@@ -105,7 +105,7 @@ abstract class UcxReads {
     return TestBlocks.source("1", owner.location(), SHUFFLE, 0, maps, BATCHES, PARTITIONS, MOST);
   }
 
-  private Map<Path, Integer> read(final BlockSource source) {
+  private Map<BlockPath, Integer> read(final BlockSource source) {
     return TestNodes.fetchAndCheck(reader, staging, BATCHES, MOST, source);
   }
 
@@ -115,10 +115,10 @@ abstract class UcxReads {
       TestBlocks.write(gpu, SHUFFLE, 0, BATCHES, PARTITIONS, MOST);
       final BlockSource source =
           TestBlocks.source("3", gpu.location(), SHUFFLE, 0, 1, BATCHES, PARTITIONS, MOST);
-      assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+      assertThat(read(source)).containsOnlyKeys(BlockPath.STAGED);
       final BlockSource back = write(2);
       assertThat(TestNodes.fetchAndCheck(gpu, staging, BATCHES, MOST, back))
-          .containsOnlyKeys(Path.UCX);
+          .containsOnlyKeys(BlockPath.UCX);
       gpu.unregisterShuffle(SHUFFLE);
       TestNodes.assertNothingHeld(gpu);
     }
@@ -145,9 +145,9 @@ abstract class UcxReads {
   void whatTheOwnerDoesNotHoldIsStaged() {
     final BlockSource source = write(4);
     owner.remove(SHUFFLE, 2);
-    final Map<Path, Integer> counts = read(source);
-    assertThat(counts).containsOnlyKeys(Path.UCX, Path.STAGED);
-    assertThat(counts.get(Path.STAGED))
+    final Map<BlockPath, Integer> counts = read(source);
+    assertThat(counts).containsOnlyKeys(BlockPath.UCX, BlockPath.STAGED);
+    assertThat(counts.get(BlockPath.STAGED))
         .isEqualTo((int) source.blocks().stream().filter(b -> b.mapId() == 2).count());
   }
 
@@ -161,7 +161,7 @@ abstract class UcxReads {
             channels.breakLinks();
           }
         };
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     assertThat(opens.get()).isGreaterThan(1);
   }
 
@@ -176,7 +176,7 @@ abstract class UcxReads {
             channels.breakLinks();
           }
         };
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     assertThat(dropped.get()).isGreaterThan(1);
   }
 
@@ -188,7 +188,7 @@ abstract class UcxReads {
     read(source);
     final int undisturbed = opens.getAndSet(0);
     channels.askedTwice = Wire.CLOSE; // The second time there is no such lease.
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     assertThat(channels.askedTwice).isZero();
     assertThat(opens.get()).isGreaterThan(undisturbed);
   }
@@ -203,14 +203,14 @@ abstract class UcxReads {
             throw new IllegalStateException("not now");
           }
         };
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     assertThat(opens.get()).isLessThan(10);
   }
 
   @Test
   void aReaderThatIsInterruptedDoesNotMakeTheOwnerDeadForOthers() throws Exception {
     final BlockSource source = write(4);
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     channels.breakLinks();
     channels.onQuestion =
         question -> {
@@ -233,7 +233,7 @@ abstract class UcxReads {
   @Test
   void anOwnerThatRefusesIsNotDead() {
     final BlockSource source = write(4);
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     channels.breakLinks();
     channels.onQuestion =
         question -> {
@@ -284,7 +284,7 @@ abstract class UcxReads {
   @Test
   void aDeadOwnerFailsTheFetch() {
     final BlockSource source = write(4);
-    assertThat(read(source)).containsOnlyKeys(Path.UCX);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.UCX);
     owner.unregisterShuffle(SHUFFLE);
     owner.close();
     assertThatThrownBy(() -> read(source))
@@ -308,7 +308,7 @@ abstract class UcxReads {
   void whoResetsConnectionsIsDeadIfNobodyAnswersElsewhere() {
     final BlockSource source = write(4);
     channels.resets = true;
-    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.STAGED);
     final FakeStaging deserted = new FakeStaging(BATCHES, MOST);
     deserted.desert();
     try (ShuffleNode other = ShuffleNode.start(config("3"))) {
@@ -323,7 +323,7 @@ abstract class UcxReads {
   void anOwnerThatFallsSilentIsStaged() {
     final BlockSource source = write(4);
     fallSilentWhenOpened();
-    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.STAGED);
     channels.silent = false;
   }
 
@@ -351,7 +351,7 @@ abstract class UcxReads {
   void anOwnerThatNeverAnsweredIsStaged() {
     final BlockSource source = write(3);
     channels.silent = true;
-    assertThat(read(source)).containsOnlyKeys(Path.STAGED);
+    assertThat(read(source)).containsOnlyKeys(BlockPath.STAGED);
     channels.silent = false;
   }
 
@@ -360,11 +360,11 @@ abstract class UcxReads {
     final BlockSource source = write(3);
     try (ShuffleNode bare = ShuffleNode.start(config("3").ucx(null, null))) {
       assertThat(TestNodes.fetchAndCheck(bare, staging, BATCHES, MOST, source))
-          .containsOnlyKeys(Path.STAGED);
+          .containsOnlyKeys(BlockPath.STAGED);
       TestBlocks.write(bare, SHUFFLE, 9, BATCHES, PARTITIONS, MOST);
       final BlockSource other =
           TestBlocks.source("3", bare.location(), SHUFFLE, 9, 1, BATCHES, PARTITIONS, MOST);
-      assertThat(read(other)).containsOnlyKeys(Path.STAGED);
+      assertThat(read(other)).containsOnlyKeys(BlockPath.STAGED);
       bare.unregisterShuffle(SHUFFLE);
     }
   }
@@ -373,8 +373,7 @@ abstract class UcxReads {
   void blocksMayBeUnregisteredWhileTheyAreRead() {
     final BlockSource source = write(6);
     final List<Block> left = new ArrayList<>(source.blocks());
-    try (BlockFetcher fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
+    try (Fetch fetcher = reader.fetch(List.of(source), staging, TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         owner.unregisterShuffle(SHUFFLE);
         final Block block = fetcher.block().block();
@@ -391,12 +390,12 @@ abstract class UcxReads {
     final BlockSource source = write(10);
     final ExecutorService threads = Executors.newFixedThreadPool(4);
     try {
-      final List<Future<Map<Path, Integer>>> answers = new ArrayList<>();
+      final List<Future<Map<BlockPath, Integer>>> answers = new ArrayList<>();
       for (int i = 0; i < 12; i++) {
         answers.add(threads.submit(() -> read(source)));
       }
-      for (final Future<Map<Path, Integer>> answer : answers) {
-        assertThat(answer.get(60, TimeUnit.SECONDS)).containsOnlyKeys(Path.UCX);
+      for (final Future<Map<BlockPath, Integer>> answer : answers) {
+        assertThat(answer.get(60, TimeUnit.SECONDS)).containsOnlyKeys(BlockPath.UCX);
       }
     } finally {
       threads.shutdownNow();

@@ -8,10 +8,10 @@ import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.GpuBlocks;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import java.util.EnumMap;
 import java.util.EnumSet;
 import java.util.List;
@@ -40,7 +40,7 @@ class UcxThenSentTest {
   private final TestClock clock = TestClock.running();
   private final DeviceOnlyGpu ownersDevice = new DeviceOnlyGpu();
   private final DeviceOnlyGpu readersDevice = new DeviceOnlyGpu();
-  private final Set<Path> paths = EnumSet.of(Path.LOCAL, Path.UCX, Path.SENT);
+  private final Set<BlockPath> paths = EnumSet.of(BlockPath.LOCAL, BlockPath.UCX, BlockPath.SENT);
   private GpuUcx ownersUcx;
   private ShuffleNode owner;
   private ShuffleNode reader;
@@ -89,8 +89,8 @@ class UcxThenSentTest {
   }
 
   /** Reads everything as the GPU does, and checks it; blocks by path. */
-  private Map<Path, Integer> read(final ShuffleNode by, final BlockSource source) {
-    final Map<Path, Integer> counts = new EnumMap<>(Path.class);
+  private Map<BlockPath, Integer> read(final ShuffleNode by, final BlockSource source) {
+    final Map<BlockPath, Integer> counts = new EnumMap<>(BlockPath.class);
     readersBlocks.readAll(
         by, source, BATCHES, block -> counts.merge(block.path(), 1, Integer::sum));
     return counts;
@@ -107,7 +107,9 @@ class UcxThenSentTest {
     try (ShuffleNode node =
         ShuffleNode.start(
             config("3", true)
-                .set("paths", EnumSet.of(Path.LOCAL, Path.PEER, Path.UCX, Path.SENT))
+                .set(
+                    "paths",
+                    EnumSet.of(BlockPath.LOCAL, BlockPath.PEER, BlockPath.UCX, BlockPath.SENT))
                 .neighbours(),
             new DeviceOnlyGpu())) {
       TestNodes.eventually(
@@ -132,7 +134,7 @@ class UcxThenSentTest {
 
   @Test
   void whatCanBeGotIsGot() {
-    assertThat(read(reader, write(MAPS))).containsOnlyKeys(Path.UCX);
+    assertThat(read(reader, write(MAPS))).containsOnlyKeys(BlockPath.UCX);
   }
 
   @Test
@@ -140,13 +142,15 @@ class UcxThenSentTest {
     read(reader, write(1));
     owner.unregisterShuffle(1);
     ownersUcx.refuses = true; // The segment that was read has its key already.
-    assertThat(read(reader, write(MAPS))).containsKey(Path.SENT).doesNotContainKey(Path.STAGED);
+    assertThat(read(reader, write(MAPS)))
+        .containsKey(BlockPath.SENT)
+        .doesNotContainKey(BlockPath.STAGED);
   }
 
   @Test
   void whatLiesOnADeviceIsSentToTheHost() {
     final BlockSource source = write(MAPS);
-    try (BlockFetcher fetcher =
+    try (Fetch fetcher =
         reader.fetch(
             List.of(source),
             TestNodes.noStaging(),
@@ -154,7 +158,7 @@ class UcxThenSentTest {
             ReadSide.HOST,
             () -> false)) {
       while (fetcher.next()) {
-        assertThat(fetcher.block().path()).isEqualTo(Path.SENT);
+        assertThat(fetcher.block().path()).isEqualTo(BlockPath.SENT);
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(GpuBlocks.expected(fetcher.block().block(), BATCHES));
       }
@@ -165,13 +169,14 @@ class UcxThenSentTest {
   void whereGetsAreEmulatedBlocksAreSent() {
     final BlockSource source = write(MAPS);
     try (ShuffleNode other = ShuffleNode.start(config("3", false), new DeviceOnlyGpu())) {
-      assertThat(readOnHost(other, source)).containsOnlyKeys(Path.SENT);
+      assertThat(readOnHost(other, source)).containsOnlyKeys(BlockPath.SENT);
     }
   }
 
-  private static Map<Path, Integer> readOnHost(final ShuffleNode by, final BlockSource source) {
-    final Map<Path, Integer> counts = new EnumMap<>(Path.class);
-    try (BlockFetcher fetcher =
+  private static Map<BlockPath, Integer> readOnHost(
+      final ShuffleNode by, final BlockSource source) {
+    final Map<BlockPath, Integer> counts = new EnumMap<>(BlockPath.class);
+    try (Fetch fetcher =
         by.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         counts.merge(fetcher.block().path(), 1, Integer::sum);

@@ -7,8 +7,8 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.ucx.engine.UcxException;
 import io.zerohop.shuffle.transport.ucx.engine.UcxLoader;
@@ -50,7 +50,7 @@ class WithoutLibucxTest {
       final BlockSource source =
           TestBlocks.source("1", owner.location(), SHUFFLE, 0, 1, 1, PARTITIONS, MOST);
       assertThat(TestNodes.fetchAndCheck(reader, staging, 1, MOST, source))
-          .isEqualTo(Map.of(Path.STAGED, source.blocks().size()));
+          .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
       staging.assertAllReleased();
       owner.unregisterShuffle(SHUFFLE);
       TestNodes.assertNothingHeld(owner);

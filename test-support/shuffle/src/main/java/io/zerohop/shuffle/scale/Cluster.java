@@ -5,12 +5,13 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.OwnerOrder;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ucx.FakeUcx;
-import io.zerohop.shuffle.write.MapOutputWriter;
-import io.zerohop.shuffle.write.MapOutputWriter.PackSource;
+import io.zerohop.shuffle.write.MapOutput;
+import io.zerohop.shuffle.write.MapOutput.PackSource;
+import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -138,9 +139,11 @@ final class Cluster implements AutoCloseable {
 
   private void write(final int map) {
     final ShuffleNode node = executors.get(ownerOf(map)).node;
-    try (MapOutputWriter writer = node.newMapOutput(SHUFFLE, map, partitions, Tier.HOST)) {
+    try (MapOutput writer = node.newMapOutput(SHUFFLE, map, partitions, Tier.HOST, null)) {
       writer.append(new Output(partitions));
       writer.commit();
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e); // It has no files.
     }
   }
 
@@ -195,13 +198,13 @@ final class Cluster implements AutoCloseable {
                 blocks.get(i)));
       }
     }
-    return OwnerOrder.of(sources, task);
+    return BlockSource.turned(sources, task);
   }
 
   /** Reads what a reduce task would; returns the bytes. */
   static long read(final Executor reader, final List<BlockSource> sources) {
     long bytes = 0;
-    try (BlockFetcher fetcher = fetcher(reader, sources)) {
+    try (Fetch fetcher = fetcher(reader, sources)) {
       while (fetcher.next()) {
         bytes += fetcher.block().bytes();
       }
@@ -209,7 +212,7 @@ final class Cluster implements AutoCloseable {
     return bytes;
   }
 
-  static BlockFetcher fetcher(final Executor reader, final List<BlockSource> sources) {
+  static Fetch fetcher(final Executor reader, final List<BlockSource> sources) {
     return reader.node.fetch(sources, TestNodes.noStaging(), TestNodes.quiet(), () -> false);
   }
 

@@ -12,6 +12,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 
 /** A staged transport that makes up the right bytes, in the calling thread, and counts payloads. */
@@ -65,7 +66,7 @@ public class FakeStaging implements FallbackTransport {
       }
 
       @Override
-      public InputStream open() {
+      public InputStream open(final BooleanSupplier ended) {
         return new ByteArrayInputStream(bytes);
       }
 

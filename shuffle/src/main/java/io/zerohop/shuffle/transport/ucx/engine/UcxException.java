@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.device.Message;
-import io.zerohop.shuffle.transport.remote.carrier.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import org.jspecify.annotations.Nullable;
 
 /** UCX is not there, or not as it has to be; blocks of other nodes go another way (FALLBACK). */

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.Device;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.memory.Slabs.Slab;
+import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs.GpuSlab;

@@ -15,6 +15,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /**
  * Another transport with faults put into it, by chance and the same for the same seed: requests
@@ -134,8 +135,8 @@ final class FaultyTransport implements FallbackTransport, AutoCloseable {
     }
 
     @Override
-    public InputStream open() throws IOException {
-      return new FilterInputStream(payload.open()) {
+    public InputStream open(final BooleanSupplier ended) throws IOException {
+      return new FilterInputStream(payload.open(ended)) {
         @Override
         public int read(final byte[] bytes, final int offset, final int length) throws IOException {
           throw new IOException("a test wants this stream to break off");

@@ -9,12 +9,12 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Path;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
-import io.zerohop.shuffle.fetch.FetchContext.FetchCounters.MovedBlocks;
+import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.Fetches.MovedBlocks;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,7 +50,7 @@ public abstract class PathContract {
   private ShuffleNode reader;
 
   /** The way that all blocks go. */
-  protected abstract Path path();
+  protected abstract BlockPath path();
 
   /** Whether the reader is the owner, or a node of its own. */
   protected boolean isOwn() {
@@ -144,11 +144,11 @@ public abstract class PathContract {
     return new BlockSource("owner", owner.location(), address(), blocks);
   }
 
-  private BlockFetcher fetch(final BlockSource source, final AtomicBoolean cancelled) {
+  private Fetch fetch(final BlockSource source, final AtomicBoolean cancelled) {
     return reader.fetch(List.of(source), fallback, TestNodes.quiet(), cancelled::get);
   }
 
-  protected final BlockFetcher fetch(final BlockSource source) {
+  protected final Fetch fetch(final BlockSource source) {
     return fetch(source, new AtomicBoolean());
   }
 
@@ -172,7 +172,7 @@ public abstract class PathContract {
   @Test
   void nothingIsFetchedForNoBlocks() {
     write(1);
-    try (BlockFetcher fetcher = fetch(source(List.of()))) {
+    try (Fetch fetcher = fetch(source(List.of()))) {
       assertThat(fetcher.next()).isFalse();
     }
   }
@@ -202,7 +202,7 @@ public abstract class PathContract {
   void blocksAndBytesAreCounted() {
     final BlockSource source = write(MAPS);
     readAll(source, MOST);
-    final MovedBlocks moved = reader.counters().moved(path());
+    final MovedBlocks moved = reader.fetches().moved(path());
     assertThat(moved.blocks()).isEqualTo(source.blocks().size());
     assertThat(moved.bytes()).isEqualTo(source.blocks().stream().mapToLong(this::movedBytes).sum());
   }
@@ -228,7 +228,7 @@ public abstract class PathContract {
   void aFetcherThatIsClosedEarlyHoldsNothing() {
     final BlockSource source = write(MAPS);
     for (final int stop : new int[] {0, 1, 2, 31, 62}) {
-      try (BlockFetcher fetcher = fetch(source)) {
+      try (Fetch fetcher = fetch(source)) {
         for (int i = 0; i < stop; i++) {
           assertThat(fetcher.next()).isTrue();
           check(fetcher.block());
@@ -241,7 +241,7 @@ public abstract class PathContract {
   @Test
   void aCancelledFetchEnds() {
     final AtomicBoolean cancelled = new AtomicBoolean();
-    try (BlockFetcher fetcher = fetch(write(MAPS), cancelled)) {
+    try (Fetch fetcher = fetch(write(MAPS), cancelled)) {
       assertThat(fetcher.next()).isTrue();
       cancelled.set(true);
       assertThatThrownBy(
@@ -260,7 +260,7 @@ public abstract class PathContract {
     final ExecutorService thread = Executors.newSingleThreadExecutor();
     try {
       for (int round = 0; round < 60; round++) {
-        final BlockFetcher fetcher = fetch(source);
+        final Fetch fetcher = fetch(source);
         final Future<?> reading = thread.submit(() -> TestNodes.readToTheEndOrClose(fetcher));
         LockSupport.parkNanos(TimeUnit.MICROSECONDS.toNanos(50L * round));
         fetcher.close();
@@ -276,7 +276,7 @@ public abstract class PathContract {
   void whatIsUnregisteredWhileItIsReadIsRightOrMissed() {
     final BlockSource source = write(MAPS);
     for (int after = 1; after < 60; after += 29) {
-      try (BlockFetcher fetcher = fetch(source)) {
+      try (Fetch fetcher = fetch(source)) {
         for (int i = 0; fetcher.next(); i++) {
           if (i == after) {
             owner.unregisterShuffle(SHUFFLE);

@@ -4,9 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
-import io.zerohop.shuffle.fetch.BlockFetcher;
+import io.zerohop.shuffle.fetch.Fetch;
 import org.junit.jupiter.api.Test;
 
 /** The same where the owner may end and the reader lives on. */
@@ -27,7 +28,7 @@ public abstract class RemotePathContract extends PathContract {
   @Test
   void anOwnerThatWasReadAndHasEndedFailsTheFetch() {
     final BlockSource source = write(2);
-    try (BlockFetcher fetcher = fetch(source)) {
+    try (Fetch fetcher = fetch(source)) {
       assertThat(fetcher.next()).isTrue();
     }
     end();
@@ -37,11 +38,13 @@ public abstract class RemotePathContract extends PathContract {
   private void end() {
     owner.unregisterShuffle(SHUFFLE);
     endService();
+    // A message that was begun for a reader that has closed ends by itself.
+    TestNodes.eventually("nothing is sent", () -> owner.stats().receiveBuffers().slabs() == 0);
     owner.close();
   }
 
   private void assertFails(final BlockSource source) {
-    try (BlockFetcher fetcher = fetch(source)) {
+    try (Fetch fetcher = fetch(source)) {
       assertThatThrownBy(fetcher::next)
           .isInstanceOfSatisfying(
               BlockFetchException.class,

@@ -21,6 +21,7 @@ import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.ReadWriteLock;
 import java.util.concurrent.locks.ReentrantReadWriteLock;
+import java.util.function.BooleanSupplier;
 
 /**
  * A fallback in one process, as Spark's block transfer is one between processes: what an owner
@@ -110,7 +111,7 @@ public final class ServedBlocks implements FallbackTransport, AutoCloseable {
     }
 
     @Override
-    public synchronized InputStream open() throws IOException {
+    public synchronized InputStream open(final BooleanSupplier ended) throws IOException {
       if (released) {
         throw new IOException("opened after it was released");
       }

@@ -18,14 +18,14 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 
 /** Control channels of nodes in one process, with what can go wrong on them. */
-final class LocalChannels {
+public final class LocalChannels {
   private final Map<Integer, Channel> channels = new ConcurrentHashMap<>();
   private final AtomicInteger nextPort = new AtomicInteger(1000);
   private final AtomicLong nextLink = new AtomicLong();
   private final Set<Link> links = ConcurrentHashMap.newKeySet();
 
   /** Sees each question as it passes; may throw to refuse it. */
-  volatile java.util.function.Consumer<ByteBuffer> onQuestion = question -> {};
+  public volatile java.util.function.Consumer<ByteBuffer> onQuestion = question -> {};
 
   /** The kind of the next question that is to come twice, its second answer being the one; or 0. */
   volatile byte askedTwice;
@@ -36,18 +36,18 @@ final class LocalChannels {
   /** While set, connections are accepted and reset before either side has proved itself. */
   volatile boolean resets;
 
-  ControlChannel open(final ControlService service) {
+  public ControlChannel open(final ControlService service) {
     final Channel channel = new Channel(nextPort.incrementAndGet(), service);
     channels.put(channel.port, channel);
     return channel;
   }
 
   /** Breaks all links that stand now. */
-  void breakLinks() {
+  public void breakLinks() {
     List.copyOf(links).forEach(Link::close);
   }
 
-  int openLinks() {
+  public int openLinks() {
     return links.size();
   }
 

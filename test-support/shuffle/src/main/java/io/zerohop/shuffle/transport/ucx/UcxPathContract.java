@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.block.Path;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.transport.contract.RemotePathContract;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxStarter;
 import java.time.Duration;
@@ -14,8 +14,8 @@ abstract class UcxPathContract extends RemotePathContract {
   abstract UcxStarter ucx();
 
   @Override
-  protected Path path() {
-    return Path.UCX;
+  protected BlockPath path() {
+    return BlockPath.UCX;
   }
 
   @Override

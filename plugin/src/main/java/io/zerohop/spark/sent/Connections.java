@@ -1,0 +1,291 @@
+package io.zerohop.spark.sent;
+
+import io.netty.buffer.ByteBufInputStream;
+import io.netty.buffer.Unpooled;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Deadline;
+import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.control.ControlConnector;
+import io.zerohop.spark.sent.Uploads.Reply;
+import io.zerohop.spark.sent.Uploads.UploadId;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiConsumer;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.network.TransportContext;
+import org.apache.spark.network.buffer.ManagedBuffer;
+import org.apache.spark.network.buffer.NioManagedBuffer;
+import org.apache.spark.network.client.RpcResponseCallback;
+import org.apache.spark.network.client.TransportClient;
+import org.apache.spark.network.client.TransportClientBootstrap;
+import org.apache.spark.network.client.TransportClientFactory;
+import org.apache.spark.network.crypto.AuthClientBootstrap;
+import org.apache.spark.network.server.NoOpRpcHandler;
+import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
+import org.apache.spark.network.util.TransportConf;
+import org.apache.spark.serializer.JavaSerializer;
+import org.apache.spark.storage.StorageLevel;
+import org.jspecify.annotations.Nullable;
+import scala.Tuple2;
+import scala.reflect.ClassTag;
+import scala.reflect.ClassTag$;
+
+/**
+ * Connections of our own to block ports of executors, with the proof and the encryption that
+ * Spark's own have. Thread safe; owns them, and some threads of Netty's.
+ */
+final class Connections implements AutoCloseable {
+  /** Settings of Spark's own block transfer hold for these, too. */
+  private static final String MODULE = "shuffle";
+
+  private static final String THREADS = "spark.shuffle.io.clientThreads";
+  private static final int MAX_THREADS = 4;
+  private static final Duration CLOSE_LIMIT = Duration.ofSeconds(5);
+
+  private final TransportContext context;
+  private final TransportClientFactory factory;
+  private final ControlConnector connector;
+  private final byte[] metadata;
+  private final int threads;
+  private final Set<Connection> open = ConcurrentHashMap.newKeySet();
+
+  /** Uploads that have not ended: Netty says that a connection is closed before it fails these. */
+  private final AtomicInteger underWay = new AtomicInteger();
+
+  private volatile boolean closed;
+
+  Connections(final SparkConf conf, final SecurityManager security) {
+    final SparkConf own = conf.clone();
+    final int half = Runtime.getRuntime().availableProcessors() / 2;
+    own.setIfMissing(THREADS, String.valueOf(Math.max(1, Math.min(MAX_THREADS, half))));
+    final TransportConf transport =
+        new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
+    threads = Math.max(1, Math.min(MAX_THREADS, transport.clientThreads()));
+    final List<TransportClientBootstrap> bootstraps =
+        security.isAuthenticationEnabled()
+            ? List.of(new AuthClientBootstrap(transport, conf.getAppId(), security))
+            : List.of();
+    metadata = metadata(conf);
+    context = new TransportContext(transport, new NoOpRpcHandler(), false, true);
+    factory = context.createClientFactory(bootstraps);
+    connector = new ControlConnector(factory);
+  }
+
+  /** What Spark asks of each upload, and nobody looks at: as of what is only on disk. */
+  private static byte[] metadata(final SparkConf conf) {
+    final ClassTag<Object> any = ClassTag$.MODULE$.Any();
+    final ByteBuffer written =
+        new JavaSerializer(conf)
+            .newInstance()
+            .serialize(
+                new Tuple2<>(StorageLevel.DISK_ONLY(), any), ClassTag$.MODULE$.apply(Tuple2.class));
+    final byte[] bytes = new byte[written.remaining()];
+    written.get(bytes);
+    return bytes;
+  }
+
+  /**
+   * How many of Netty's threads serve these connections, 4 at most. More to one executor is vain.
+   */
+  int threads() {
+    return threads;
+  }
+
+  /**
+   * A connection of its own; the caller's to close.
+   *
+   * @throws ExchangeException as {@link io.zerohop.shuffle.transport.ControlChannel#connect} says
+   */
+  Connection connect(final String host, final int port, final Duration limit) {
+    if (closed) {
+      throw new ExchangeException(
+          ExchangeException.Reason.CLOSED, "this executor is shutting down");
+    }
+    final Connection made =
+        new Connection(connector.connect(host, port, limit), metadata, underWay);
+    open.add(made);
+    made.onClosed(() -> open.remove(made));
+    if (closed) {
+      made.close(); // Who closes may have passed it.
+    }
+    return made;
+  }
+
+  /**
+   * Closes all and ends the threads. Waits for a limited time. Idempotent.
+   *
+   * @return whether nothing is being sent any more
+   */
+  boolean end() {
+    closed = true;
+    connector.close();
+    open.forEach(Connection::close);
+    final boolean ended =
+        Deadline.in(CLOSE_LIMIT)
+            .await(
+                () -> open.isEmpty() && underWay.get() == 0,
+                millis -> Clock.system().sleep(Duration.ofMillis(Math.min(10, millis))));
+    factory.close();
+    context.close();
+    return ended;
+  }
+
+  @Override
+  public void close() {
+    end();
+  }
+
+  /** A connection to the block port of one executor. Thread safe; whoever connected closes it. */
+  static final class Connection {
+    private final TransportClient client;
+    private final byte[] metadata;
+    private final AtomicInteger underWay;
+    private volatile boolean closed;
+
+    /**
+     * @param client this connection's from now on
+     * @param metadata what Spark asks of each upload
+     * @param underWay counts uploads that have not ended, those of other connections too
+     */
+    Connection(final TransportClient client, final byte[] metadata, final AtomicInteger underWay) {
+      this.client = client;
+      this.metadata = metadata;
+      this.underWay = underWay;
+    }
+
+    /**
+     * Uploads bytes, and does not wait. A connection that fails one is closed: it may be lost, and
+     * Spark takes it for active for some time after that.
+     *
+     * @param body must stay as it is until {@code end} was called
+     * @param end called once, on a thread of Netty's, with the answer, or with a failure; not
+     *     called if this throws
+     */
+    void upload(
+        final UploadId id,
+        final ByteBuffer body,
+        final BiConsumer<@Nullable Reply, @Nullable Throwable> end) {
+      final ByteBuffer header = new UploadBlockStream(id.encode().name(), metadata).toByteBuffer();
+      final Outcome outcome = new Outcome(end);
+      try {
+        client.uploadStream(new NioManagedBuffer(header), new Body(body), outcome);
+      } catch (final RuntimeException | OutOfMemoryError e) {
+        if (outcome.forget()) {
+          close();
+          throw e; // Which tells the caller.
+        }
+      }
+    }
+
+    /** Reports the end of one upload once; Spark may report its failure twice. */
+    private final class Outcome implements RpcResponseCallback {
+      private final BiConsumer<@Nullable Reply, @Nullable Throwable> end;
+      private final AtomicBoolean ended = new AtomicBoolean();
+
+      Outcome(final BiConsumer<@Nullable Reply, @Nullable Throwable> end) {
+        this.end = end;
+        underWay.incrementAndGet();
+      }
+
+      @Override
+      public void onSuccess(final ByteBuffer response) {
+        tell(Reply.of(response), null);
+      }
+
+      @Override
+      public void onFailure(final Throwable failure) {
+        tell(null, failure);
+      }
+
+      private void tell(final @Nullable Reply reply, final @Nullable Throwable failure) {
+        if (ended.compareAndSet(false, true)) {
+          if (failure != null) {
+            close();
+          }
+          try {
+            end.accept(reply, failure);
+          } finally {
+            underWay.decrementAndGet();
+          }
+        }
+      }
+
+      /** Nothing is said of it; false if something was. */
+      boolean forget() {
+        final boolean untold = ended.compareAndSet(false, true);
+        if (untold) {
+          underWay.decrementAndGet();
+        }
+        return untold;
+      }
+    }
+
+    boolean alive() {
+      return !closed && client.isActive();
+    }
+
+    /** Runs once when it is closed, on a thread of Netty's; at once if it is already. */
+    void onClosed(final Runnable action) {
+      client.getChannel().closeFuture().addListener(ignored -> action.run());
+    }
+
+    /** What is under way fails. Does not wait. Idempotent. */
+    void close() {
+      closed = true;
+      client.getChannel().close();
+    }
+
+    /** Sent as it lies, without a copy of ours. */
+    private static final class Body extends ManagedBuffer {
+      private final ByteBuffer bytes;
+
+      Body(final ByteBuffer bytes) {
+        this.bytes = bytes;
+      }
+
+      @Override
+      public long size() {
+        return bytes.remaining();
+      }
+
+      @Override
+      public ByteBuffer nioByteBuffer() {
+        return bytes.duplicate();
+      }
+
+      @Override
+      public InputStream createInputStream() {
+        return new ByteBufInputStream(Unpooled.wrappedBuffer(bytes));
+      }
+
+      @Override
+      public ManagedBuffer retain() {
+        return this;
+      }
+
+      @Override
+      public ManagedBuffer release() {
+        return this;
+      }
+
+      @Override
+      public Object convertToNetty() {
+        return Unpooled.wrappedBuffer(bytes);
+      }
+
+      /** Spark has it from 4.0 on. */
+      @Override
+      public Object convertToNettyForSsl() {
+        return Unpooled.wrappedBuffer(bytes);
+      }
+    }
+  }
+}

@@ -1,0 +1,345 @@
+package io.zerohop.spark.sent;
+
+import io.zerohop.device.Message;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Wire;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.Uploads.UploadId;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Function;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The links by which readers send requests to this executor, and one connection for each reader's
+ * responses. A connection that breaks is made anew; the links of a reader end when it cannot be
+ * reached any more. Thread safe; owns the connections.
+ */
+final class ServedLinks implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);
+
+  /** Of one reader: it needs one, and has another while it makes it anew. */
+  private static final int MAX_OF_ONE = 4;
+
+  /**
+   * Of a word whose connection breaks: a reader waits for minutes for one that is lost. What breaks
+   * all connections may break the one that is made meanwhile, too (1 of 800 resets did).
+   */
+  private static final int TRIES = 3;
+
+  /** Ended links whose numbers are remembered: more than all readers end while a question waits. */
+  private static final int MAX_ENDED = 1024;
+
+  private final ControlService service;
+  private final Function<String, Connection> connector;
+  private final Executor executor;
+  private final AtomicLong nextId = new AtomicLong();
+
+  /** Guards what is below. */
+  private final Object lock = new Object();
+
+  private final Map<String, Reader> readers = new HashMap<>();
+
+  /** The attempts to connect that are under way. */
+  private final Map<String, CompletableFuture<Connection>> attempts = new HashMap<>();
+
+  /**
+   * Links that their readers have ended, the last ones. Words of a link are read by several
+   * threads, so that its end may overtake a question: a lease that this took would stay until it
+   * expires. Numbers of links are random and never used again.
+   */
+  private final Set<Long> ended =
+      Collections.newSetFromMap(
+          new LinkedHashMap<>() {
+            @Override
+            protected boolean removeEldestEntry(final Map.Entry<Long, Boolean> eldest) {
+              return size() > MAX_ENDED;
+            }
+          });
+
+  /** Readers that left, or could not be reached: nobody connects to them before they ask again. */
+  private final Set<String> gone = new HashSet<>();
+
+  /** One executor that asks: its links by their numbers, the oldest first, and the way back. */
+  private static final class Reader {
+    private final String executorId;
+    private final Map<Long, Long> links = new LinkedHashMap<>();
+    private Connection back;
+
+    /** Whether it has asked something since that connection was made. */
+    private boolean hasAsked;
+
+    Reader(final String executorId, final Connection back) {
+      this.executorId = executorId;
+      this.back = back;
+    }
+  }
+
+  /**
+   * @param service stays the caller's
+   * @param connector connects to an executor of this application, within a limit
+   * @param executor connects anew where a connection broke
+   */
+  ServedLinks(
+      final ControlService service,
+      final Function<String, Connection> connector,
+      final Executor executor) {
+    this.service = service;
+    this.connector = connector;
+    this.executor = executor;
+  }
+
+  /**
+   * A question has come. Waits for a connection to the reader, a limited time, if there is none.
+   *
+   * @param link the reader's number for it
+   */
+  void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+    synchronized (lock) {
+      if (ended.contains(link)) {
+        return;
+      }
+    }
+    final Connection back;
+    try {
+      back = back(executorId, true);
+    } catch (final RuntimeException e) {
+      LOG.debug("executor {} asks, and cannot be answered", executorId, e);
+      return; // It gives up by itself.
+    }
+    final List<Long> over = new ArrayList<>();
+    final long id;
+    final boolean anew;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || reader.back != back || ended.contains(link)) {
+        return; // It is gone again.
+      }
+      reader.hasAsked = true;
+      anew = question > 0 && !reader.links.containsKey(link);
+      id = reader.links.computeIfAbsent(link, first -> nextId.incrementAndGet());
+      final Iterator<Long> oldest = reader.links.values().iterator();
+      for (int left = reader.links.size(); left > MAX_OF_ONE; left--) {
+        over.add(oldest.next());
+        oldest.remove();
+      }
+    }
+    over.forEach(service::disconnected);
+    try {
+      if (anew) { // The reader could not be reached for a while, and was forgotten.
+        final byte[] name = executorId.getBytes(StandardCharsets.UTF_8);
+        service.asked(id, Questions.hello(name, false), ignored -> {});
+      }
+      service.asked(id, words, answer -> answer(executorId, link, question, answer));
+    } catch (final RuntimeException e) {
+      answer(executorId, link, question, Wire.refusal(e));
+    }
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader != null && Long.valueOf(id).equals(reader.links.get(link))) {
+        return;
+      }
+    }
+    service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
+  }
+
+  private void answer(
+      final String executorId, final long link, final int question, final ByteBuffer answer) {
+    final ByteBuffer body = WordBodies.body(answer);
+    final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
+    say(executorId, id, body, TRIES);
+  }
+
+  /** Tells a reader that messages of a transfer were lost. Does not wait. */
+  void lost(final String executorId, final long transfer) {
+    final ByteBuffer body = WordBodies.body(ByteBuffer.allocate(0));
+    final UploadId id =
+        UploadId.word(
+            UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());
+    later(() -> say(executorId, id, body, TRIES));
+  }
+
+  /**
+   * Uploads a word to a reader, and again if the connection breaks. May connect.
+   *
+   * @param tries that are left
+   */
+  private void say(
+      final String executorId, final UploadId id, final ByteBuffer body, final int tries) {
+    try {
+      back(executorId, false)
+          .upload(
+              id,
+              body,
+              (reply, failure) -> {
+                if (failure != null && tries > 1) {
+                  later(() -> say(executorId, id, body, tries - 1));
+                }
+              });
+    } catch (final RuntimeException e) {
+      LOG.debug("cannot notify executor {}", executorId, e);
+    }
+  }
+
+  /** Says whether it will be done: not while this executor shuts down. */
+  private boolean later(final Runnable chore) {
+    try {
+      executor.execute(chore);
+      return true;
+    } catch (final RejectedExecutionException e) {
+      LOG.debug("this executor is shutting down", e);
+      return false;
+    }
+  }
+
+  /**
+   * The way to a reader, connected if there is none, by one thread for all that want it: each
+   * attempt may take long, on threads that send to all others.
+   *
+   * @param asks whether the reader has just asked something
+   */
+  private Connection back(final String executorId, final boolean asks) {
+    final CompletableFuture<Connection> attempt;
+    final boolean ours;
+    synchronized (lock) {
+      final Reader known = readers.get(executorId);
+      if (known != null && known.back.alive()) {
+        return known.back;
+      }
+      if (!asks && gone.contains(executorId)) {
+        throw new CarrierException(
+            "executor " + executorId + " has left, or could not be reached", null);
+      }
+      ours = !attempts.containsKey(executorId);
+      attempt = attempts.computeIfAbsent(executorId, first -> new CompletableFuture<>());
+    }
+    if (ours) {
+      connect(executorId, asks, attempt);
+    }
+    try {
+      return attempt.join(); // Connecting has a limit.
+    } catch (final CompletionException e) {
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new CarrierException(Message.of(cause), cause);
+    }
+  }
+
+  private void connect(
+      final String executorId, final boolean asks, final CompletableFuture<Connection> attempt) {
+    final Connection made;
+    try {
+      made = connector.apply(executorId);
+    } catch (final RuntimeException | Error e) {
+      synchronized (lock) {
+        attempts.remove(executorId);
+        if (!asks) {
+          gone.add(executorId);
+        }
+      }
+      attempt.completeExceptionally(e);
+      return;
+    }
+    synchronized (lock) {
+      attempts.remove(executorId);
+      gone.remove(executorId);
+      final Reader reader = readers.computeIfAbsent(executorId, id -> new Reader(id, made));
+      reader.back = made;
+      reader.hasAsked = false;
+    }
+    attempt.complete(made);
+    made.onClosed(() -> lost(executorId, made));
+  }
+
+  /**
+   * A reader that is still there gets its answers by another connection. One that has asked nothing
+   * by the last one does not: somebody who closes each at once would have it made without end. Does
+   * not wait.
+   */
+  private void lost(final String executorId, final Connection back) {
+    final boolean anew;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      anew = reader != null && reader.back == back && !reader.links.isEmpty() && reader.hasAsked;
+    }
+    if (!anew || !later(() -> connectAnew(executorId, back))) {
+      gone(executorId, back);
+    }
+  }
+
+  private void connectAnew(final String executorId, final Connection broken) {
+    try {
+      back(executorId, false);
+    } catch (final RuntimeException e) {
+      LOG.debug("executor {} has left, and reads no more", executorId, e);
+      gone(executorId, broken);
+    }
+  }
+
+  /** Nothing of a reader stays, unless it was reached by another connection meanwhile. */
+  private void gone(final String executorId, final Connection back) {
+    final List<Long> links;
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || reader.back != back) {
+        return;
+      }
+      readers.remove(executorId);
+      links = List.copyOf(reader.links.values());
+    }
+    links.forEach(service::disconnected);
+  }
+
+  /** A reader says that its link has ended. */
+  void ended(final String executorId, final long link) {
+    final Long id;
+    final Connection last;
+    synchronized (lock) {
+      ended.add(link);
+      final Reader reader = readers.get(executorId);
+      if (reader == null) {
+        return;
+      }
+      id = reader.links.remove(link);
+      last = reader.links.isEmpty() ? reader.back : null;
+      if (last != null) {
+        gone.add(executorId); // What fails of its transfers now, need not be told to it.
+      }
+    }
+    if (id != null) {
+      service.disconnected(id);
+    }
+    if (last != null) {
+      last.close();
+    }
+  }
+
+  @Override
+  public void close() {
+    final List<Reader> all;
+    synchronized (lock) {
+      all = List.copyOf(readers.values());
+    }
+    for (final Reader reader : all) {
+      reader.back.close();
+      gone(reader.executorId, reader.back);
+    }
+  }
+}

@@ -1,0 +1,187 @@
+package io.zerohop.spark.ui;
+
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Keeper;
+import io.zerohop.spark.ui.UiSnapshot.NodeKeeper;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.ToLongFunction;
+
+/**
+ * The keepers of nodes, as executors report them, and their table. All executors of a node report
+ * the same keeper, so its numbers are not added up: the last report counts. Bounded. Not thread
+ * safe.
+ */
+final class NodeKeepers {
+  /** Of nodes, and of executors of each. */
+  private static final int MAX = 1_000;
+
+  private static final String TITLE = "Keepers";
+  private static final PagedTable<NodeKeeper> TABLE = table();
+
+  private final Map<String, Known> nodes = new LinkedHashMap<>();
+
+  private static final class Known {
+    /** Whether each executor is connected; of those that are there. */
+    private final Map<String, Boolean> executors = new HashMap<>();
+
+    /** By which the node is named. */
+    private final String first;
+
+    private Keeper keeper;
+    private long timeMillis;
+    private int restarts;
+
+    private Known(final String first, final Keeper keeper) {
+      this.first = first;
+      this.keeper = keeper;
+    }
+
+    void add(final String executorId, final long time, final Keeper said) {
+      if (executors.size() < MAX || executors.containsKey(executorId)) {
+        executors.put(executorId, said.connected());
+      }
+      // An executor may report the keeper before, or none yet, a little later than the others.
+      if (said.started() >= keeper.started() && said.connected()) {
+        restarts += keeper.connected() && said.started() > keeper.started() ? 1 : 0;
+        keeper = said;
+      }
+      timeMillis = Math.max(timeMillis, time);
+    }
+
+    NodeKeeper copy(final String node) {
+      final long connected = executors.values().stream().filter(is -> is).count();
+      return new NodeKeeper(node, executors.size(), (int) connected, restarts, timeMillis, keeper);
+    }
+  }
+
+  /** Adds what an executor reports. */
+  void add(final ShuffleReport report) {
+    final Keeper said = report.memory() == null ? null : report.memory().keeper();
+    final String executor = report.executorId();
+    final String node = report.node().isEmpty() ? executor : report.node();
+    if (said != null && (nodes.size() < MAX || nodes.containsKey(node))) {
+      nodes
+          .computeIfAbsent(node, any -> new Known(executor, said))
+          .add(executor, report.timeMillis(), said);
+    }
+  }
+
+  /** An executor is gone; what the keeper of its node said stays. */
+  void removed(final String executorId) {
+    nodes.values().forEach(known -> known.executors.remove(executorId));
+  }
+
+  /**
+   * Returns the keepers.
+   *
+   * @param names of nodes, by executor
+   */
+  List<NodeKeeper> lines(final Map<String, String> names) {
+    final List<NodeKeeper> lines = new ArrayList<>();
+    nodes.forEach((node, known) -> lines.add(known.copy(names.getOrDefault(known.first, node))));
+    return lines;
+  }
+
+  /** Writes the table, if there are keepers. */
+  static void render(final Html page, final List<NodeKeeper> keepers, final PageQuery query) {
+    if (keepers.isEmpty()) {
+      return;
+    }
+    page.raw("<h4>" + TITLE + "</h4><p class=\"note\">");
+    page.text(
+        "A keeper holds the map outputs of executors that have ended. Counts are those since its"
+            + " start, as it told an executor of its node last.");
+    page.raw("</p>");
+    TABLE.render(page, keepers, query);
+  }
+
+  private static PagedTable<NodeKeeper> table() {
+    final PagedTable<NodeKeeper> table =
+        new PagedTable<NodeKeeper>("keepers")
+            .column(
+                "Node",
+                "",
+                Comparator.comparing(NodeKeeper::node),
+                (to, one) -> to.cell(one.node()))
+            .column(
+                "Keeper",
+                "Whether executors of the node are connected to it",
+                Comparator.comparing(NodeKeepers::state),
+                (to, one) -> to.cell(state(one)))
+            .column(
+                "Since",
+                "Start of the keeper",
+                Comparator.comparingLong(one -> one.keeper().started()),
+                (to, one) ->
+                    to.cell(
+                        one.keeper().started(),
+                        one.keeper().connected() ? Times.clock(one.keeper().started()) : ""))
+            .column(
+                "Release",
+                "",
+                Comparator.comparing(one -> one.keeper().release()),
+                (to, one) -> to.cell(one.keeper().release()));
+    count(table, "Restarts", "Keepers that followed another one", NodeKeeper::restarts);
+    size(table, "Holds", "Memory of executors that live and that have ended", Keeper::held);
+    size(table, "of", "Limit of the keeper", Keeper::limit);
+    size(table, "Left", "The part of executors that have ended", Keeper::left);
+    size(table, "Files", "In files, of executors that have ended", Keeper::files);
+    size(table, "of", "Limit of files; 0 if nothing goes there", Keeper::filesLimit);
+    count(table, "Outputs", "Map outputs of executors that have ended", of(Keeper::outputs));
+    count(table, "Adopted", "Map outputs that it took over", of(Keeper::adopted));
+    count(table, "Removed for room", "Map outputs, where memory was short", of(Keeper::removed));
+    count(table, "Refused", "Segments beyond its limit", of(Keeper::refused));
+    size(table, "To this node", "Memory that executors of the node got to map", Keeper::shared);
+    size(table, "Sent", "To executors of other nodes, and out of files", Keeper::sent);
+    return table.column(
+        "Last report",
+        "",
+        Comparator.comparingLong(NodeKeeper::timeMillis),
+        (to, one) -> to.cell(one.timeMillis(), Times.clock(one.timeMillis())));
+  }
+
+  private static ToLongFunction<NodeKeeper> of(final ToLongFunction<Keeper> value) {
+    return one -> value.applyAsLong(one.keeper());
+  }
+
+  private static void count(
+      final PagedTable<NodeKeeper> table,
+      final String title,
+      final String tip,
+      final ToLongFunction<NodeKeeper> value) {
+    table.column(
+        title,
+        tip,
+        Comparator.comparingLong(value),
+        (to, one) -> to.number(value.applyAsLong(one)));
+  }
+
+  private static void size(
+      final PagedTable<NodeKeeper> table,
+      final String title,
+      final String tip,
+      final ToLongFunction<Keeper> value) {
+    table.column(
+        title,
+        tip,
+        Comparator.comparingLong(of(value)),
+        (to, one) -> to.size(value.applyAsLong(one.keeper())));
+  }
+
+  private static String state(final NodeKeeper one) {
+    if (one.executors() == 0) {
+      return "no executor to ask";
+    }
+    if (one.connected() == 0) {
+      return "not connected";
+    }
+    return one.connected() == one.executors()
+        ? "connected"
+        : "connected to " + one.connected() + " of " + one.executors() + " executors";
+  }
+}

@@ -1,0 +1,409 @@
+package io.zerohop.spark.sent;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.TestClock;
+import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.BlockPath;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours;
+import io.zerohop.spark.sent.Uploads.Reply;
+import io.zerohop.spark.sent.Uploads.UploadId;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Random;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.spark.storage.BlockManagerId;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import scala.Option;
+
+/**
+ * Somebody who reaches the block ports where Spark wants no proof: what he gets others to do has
+ * limits, and nobody's blocks suffer by it.
+ */
+@Timeout(60)
+@ExtendWith(QuietNetwork.class)
+class SentStrangersTest {
+  private static final int LINK = 7;
+
+  /** Longer than a word may take. */
+  private static final Duration LONGEST = Duration.ofMinutes(6);
+
+  @TempDir private java.nio.file.Path folder;
+  private final Random random = new Random(5);
+  private SentNodes nodes;
+  private SentNodes.Member owner;
+  private SentNodes.Member reader;
+  private Connections connections;
+  private Connection toOwner;
+  private Connection toReader;
+
+  @BeforeEach
+  void start() throws IOException {
+    nodes = new SentNodes(folder, Map.of());
+    owner = nodes.start("owner");
+    reader = nodes.start("reader");
+    nodes.write();
+    connections = new Connections(owner.port().conf(), owner.port().security());
+    toOwner = connect(owner.port().port());
+    toReader = connect(reader.port().port());
+  }
+
+  private Connection connect(final int port) {
+    return connections.connect(BlockPort.HOST, port, Duration.ofSeconds(5));
+  }
+
+  @AfterEach
+  void nothingIsHeld() throws IOException {
+    connections.close();
+    nodes.close();
+  }
+
+  private static Reply upload(final Connection by, final UploadId id, final byte[] body)
+      throws Exception {
+    return uploading(by, id, body).get(20, TimeUnit.SECONDS);
+  }
+
+  private static CompletableFuture<Reply> uploading(
+      final Connection by, final UploadId id, final byte[] body) {
+    final CompletableFuture<Reply> end = new CompletableFuture<>();
+    by.upload(
+        id,
+        ByteBuffer.wrap(body),
+        (reply, failure) -> {
+          if (failure == null) {
+            end.complete(reply);
+          } else {
+            end.completeExceptionally(failure);
+          }
+        });
+    return end;
+  }
+
+  /** A question, or a farewell, in somebody's name. */
+  private static Reply say(
+      final Connection by, final int type, final String name, final int number, final ByteBuffer it)
+      throws Exception {
+    final ByteBuffer body = WordBodies.body(name, it);
+    final byte[] bytes = new byte[body.remaining()];
+    body.get(bytes);
+    return upload(by, UploadId.word(type, LINK, number, bytes.length), bytes);
+  }
+
+  private static Reply ask(
+      final Connection by, final String name, final int number, final ByteBuffer it)
+      throws Exception {
+    return say(by, UploadId.QUESTION, name, number, it);
+  }
+
+  /** Whatever a stranger uploads, the connection stands, nothing is sent, and all of it counts. */
+  @Test
+  void whatNobodyWaitsForIsDrainedAndCounted() throws Exception {
+    final long before = owner.stats().peers().strangers();
+    final int uploads = 200;
+    for (int i = 0; i < uploads; i++) {
+      final int bytes = 1 + random.nextInt(100_000);
+      final UploadId id =
+          switch (i % 3) {
+            case 0 -> UploadId.message(random.nextLong(), 0, bytes, random.nextInt());
+            case 1 -> UploadId.word(UploadId.ANSWER, random.nextLong() >>> 1, i, bytes);
+            default -> UploadId.word(UploadId.ECHO, random.nextLong() >>> 1, 0, bytes);
+          };
+      assertThat(upload(toOwner, id, new byte[bytes])).isEqualTo(Reply.DROPPED);
+    }
+    assertThat(toOwner.alive()).isTrue();
+    assertThat(owner.stats().peers().strangers() - before).isEqualTo(uploads);
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+  }
+
+  /** Uploads that are longer or shorter than they say touch nothing beyond. */
+  @Test
+  void uploadsThatLieAboutTheirLengthAreDropped() throws Exception {
+    for (final int more : new int[] {-5, 5, 50_000}) {
+      final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, 1_000);
+      assertThat(upload(toOwner, id, new byte[1_000 + more])).isEqualTo(Reply.DROPPED);
+    }
+    assertThat(toOwner.alive()).isTrue();
+  }
+
+  @Test
+  void roomThatIsAskedForAndNotFilledIsGivenBack() throws Exception {
+    for (int i = 0; i < 50; i++) {
+      for (final int said : new int[] {Integer.MAX_VALUE, PortCarrier.MAX_QUESTION_BYTES}) {
+        for (final int type : new int[] {UploadId.QUESTION, UploadId.BYE, UploadId.ANSWER}) {
+          assertThat(upload(toOwner, UploadId.word(type, LINK, 0, said), new byte[10]))
+              .isEqualTo(Reply.DROPPED);
+        }
+      }
+    }
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+  }
+
+  /** Questions that never end take the room of those that do, for a time. */
+  @Test
+  void questionsThatNeverEndAreGivenUp() throws Exception {
+    try (UnendedQuestions unended = new UnendedQuestions()) {
+      owner.clock().advance(LONGEST);
+      awaitReply("there is room again", Reply.TAKEN);
+      assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+      unended.release();
+      for (final CompletableFuture<Reply> each : unended.uploads) {
+        assertThat(each.get(20, TimeUnit.SECONDS)).isEqualTo(Reply.DROPPED);
+      }
+    }
+  }
+
+  @Test
+  void questionsThatNeverEndEndWithTheirConnections() throws Exception {
+    try (UnendedQuestions unended = new UnendedQuestions()) {
+      unended.slow.closeAll();
+      unended.release();
+      for (final CompletableFuture<Reply> each : unended.uploads) {
+        assertThatThrownBy(() -> each.get(20, TimeUnit.SECONDS))
+            .hasCauseInstanceOf(IOException.class);
+      }
+    }
+    awaitReply("there is room again", Reply.TAKEN);
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+  }
+
+  /** As many as there is room for have begun, and do not go on. */
+  private final class UnendedQuestions implements AutoCloseable {
+    private static final int FILL = 4;
+
+    private final CountDownLatch over = new CountDownLatch(1);
+    private final List<CompletableFuture<Reply>> uploads = new ArrayList<>();
+    private final PortProxy slow = new PortProxy(owner.port().port());
+
+    UnendedQuestions() throws Exception {
+      final AtomicInteger begun = new AtomicInteger();
+      slow.hear(
+          new PortProxy.Ear() {
+            @Override
+            public void begins(final UploadId id) throws IOException {
+              begun.incrementAndGet();
+              await(over);
+            }
+          });
+      final byte[] body = new byte[PortCarrier.MAX_QUESTION_BYTES];
+      final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, body.length);
+      // A ping that the owner reads before the last of them takes its place: then one more comes.
+      while (uploads.size() < FILL
+          || ask(toOwner, "nobody", 0, Questions.ping()) != Reply.DROPPED) {
+        assertThat(uploads).as("there is no room for another one").hasSizeLessThan(3 * FILL);
+        uploads.add(uploading(connect(slow.port()), id, body));
+        TestNodes.eventually("it begins", () -> begun.get() == uploads.size());
+        Thread.sleep(20); // Mostly the owner has read that by now.
+      }
+    }
+
+    /** They go on. */
+    void release() {
+      over.countDown();
+    }
+
+    @Override
+    public void close() throws IOException {
+      release();
+      slow.close();
+    }
+  }
+
+  private void awaitReply(final String what, final Reply reply) {
+    TestNodes.eventually(
+        what,
+        () -> {
+          try {
+            return ask(toOwner, "nobody", 0, Questions.ping()) == reply;
+          } catch (final Exception e) {
+            throw new AssertionError(e);
+          }
+        });
+  }
+
+  /** Bytes go to executors that the driver lists, and to nobody else. */
+  @Test
+  void whoIsNotListedGetsNoAnswer() throws Exception {
+    final int before = owner.looks();
+    for (int i = 0; i < 50; i++) {
+      final String name = "stranger-" + i;
+      assertThat(
+              ask(toOwner, name, 0, Questions.hello(name.getBytes(StandardCharsets.UTF_8), false)))
+          .isEqualTo(Reply.TAKEN);
+      assertThat(ask(toOwner, name, 1, Questions.open(nodes.source().blocks())))
+          .isEqualTo(Reply.TAKEN);
+    }
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+    assertThat(owner.stats().peers().readers()).as("the reader alone").isEqualTo(1);
+    assertThat(owner.looks() - before).as("the driver is asked once a second").isLessThan(10);
+  }
+
+  @Test
+  void namesThatAreMadeUpCostTheDriverAQuestionASecondAndHideNobody() {
+    final AtomicInteger asked = new AtomicInteger();
+    final TestClock clock = TestClock.standing();
+    final KnownNeighbours neighbours =
+        new KnownNeighbours(
+            () -> {
+              asked.incrementAndGet();
+              return List.of(reader.port().address());
+            },
+            clock);
+    for (int i = 0; i < 50; i++) {
+      final String name = "stranger-" + i;
+      assertThatThrownBy(() -> neighbours.find(name)).isInstanceOf(CarrierException.class);
+    }
+    assertThat(neighbours.find("reader")).isEqualTo(reader.port().address());
+    assertThat(asked).hasValue(1);
+    clock.advance(Duration.ofSeconds(1));
+    assertThatThrownBy(() -> neighbours.find("stranger")).isInstanceOf(CarrierException.class);
+    assertThat(asked).hasValue(2);
+    neighbours.forget("reader");
+    assertThat(neighbours.find("reader")).as("asked for anew").isEqualTo(reader.port().address());
+    assertThat(asked).hasValue(3);
+  }
+
+  /** As with dynamic allocation: neither has to wait because the other one came. */
+  @Test
+  void executorsThatStartOneAfterTheOtherAreFoundAtOnce() {
+    final List<BlockManagerId> listed = new ArrayList<>();
+    final KnownNeighbours neighbours = new KnownNeighbours(() -> listed, TestClock.standing());
+    for (int i = 0; i < 5; i++) {
+      final BlockManagerId started =
+          BlockManagerId.apply("late-" + i, BlockPort.HOST, 1 + i, Option.empty());
+      listed.add(started);
+      assertThat(neighbours.find("late-" + i)).isEqualTo(started);
+    }
+  }
+
+  /** In the name of a reader that is listed, but not by its link. */
+  @Test
+  void leasesOfOthersAreNobodysToUse() throws Exception {
+    final Queue<UploadId> messages = new ConcurrentLinkedQueue<>();
+    final Map<BlockPath, Integer> paths =
+        readWhile(
+            messages,
+            () -> {
+              for (int lease = 0; lease < 20; lease++) {
+                ask(toOwner, "reader", 1, Questions.send(lease, random.nextLong()));
+                ask(toOwner, "reader", 1, Questions.close(lease));
+              }
+              say(toOwner, UploadId.BYE, "reader", 0, ByteBuffer.allocate(0));
+            });
+    assertThat(paths).containsOnlyKeys(BlockPath.SENT);
+    // How many messages there are depends on what is ready when one is filled; their bytes do not.
+    final Queue<UploadId> alone = new ConcurrentLinkedQueue<>();
+    assertThat(readWhile(alone, () -> {})).containsOnlyKeys(BlockPath.SENT);
+    assertThat(bytes(messages)).as("nothing was sent twice").isEqualTo(bytes(alone));
+  }
+
+  /** Nobody reads under them, so nobody ends them. */
+  @Test
+  void leasesThatAStrangerTakesInAReadersNameEndByThemselves() throws Exception {
+    final int leases = 30;
+    for (int i = 0; i < leases; i++) {
+      ask(toOwner, "reader", 1 + i, Questions.open(nodes.source().blocks()));
+    }
+    TestNodes.eventually("they are held", () -> owner.stats().leases().open() == leases);
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+    owner.clock().advance(Duration.ofMinutes(6));
+    TestNodes.eventually(
+        "they end after five minutes, and what is left of them ten seconds later",
+        () -> {
+          owner.clock().advance(Duration.ofSeconds(1));
+          return owner.stats().leases().open() == 0;
+        });
+  }
+
+  @Test
+  void answersAndMessagesThatNobodyAskedForDisturbNoTransfer() throws Exception {
+    final long before = reader.stats().peers().strangers();
+    final int rounds = 40;
+    final Map<BlockPath, Integer> paths =
+        readWhile(
+            new ConcurrentLinkedQueue<>(),
+            () -> {
+              for (int i = 0; i < rounds; i++) {
+                final long any = random.nextLong();
+                assertThat(upload(toReader, UploadId.message(any, 0, 100, 0), new byte[100]))
+                    .isEqualTo(Reply.DROPPED);
+                final UploadId answer = UploadId.word(UploadId.ANSWER, any >>> 1, i % 4, 100);
+                assertThat(upload(toReader, answer, new byte[100])).isEqualTo(Reply.DROPPED);
+                final ByteBuffer nothing = WordBodies.body(ByteBuffer.allocate(0));
+                upload(
+                    toReader,
+                    UploadId.word(UploadId.LOST, any >>> 1, i % 2, nothing.remaining()),
+                    nothing.array());
+              }
+            });
+    assertThat(paths).containsOnlyKeys(BlockPath.SENT);
+    assertThat(reader.stats().peers().strangers() - before).isEqualTo(2 * rounds);
+  }
+
+  private static long bytes(final Queue<UploadId> messages) {
+    return messages.stream().mapToLong(UploadId::length).sum();
+  }
+
+  private interface Mischief {
+    void run() throws Exception;
+  }
+
+  /** Reads all blocks, and does something while messages are on their way. */
+  private Map<BlockPath, Integer> readWhile(final Queue<UploadId> messages, final Mischief mischief)
+      throws Exception {
+    final AtomicInteger begins = new AtomicInteger();
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    reader
+        .proxy()
+        .hear(
+            new PortProxy.Ear() {
+              @Override
+              public void begins(final UploadId id) throws IOException {
+                if (id.kind() != UploadId.MESSAGE) {
+                  return;
+                }
+                messages.add(id);
+                if (begins.incrementAndGet() == 3) {
+                  begun.countDown();
+                  await(goesOn);
+                }
+              }
+            });
+    final CompletableFuture<Map<BlockPath, Integer>> reading =
+        CompletableFuture.supplyAsync(reader::read);
+    assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+    try {
+      mischief.run();
+    } finally {
+      goesOn.countDown();
+    }
+    return reading.get(30, TimeUnit.SECONDS);
+  }
+
+  private static void await(final CountDownLatch latch) throws IOException {
+    try {
+      latch.await(30, TimeUnit.SECONDS);
+    } catch (final InterruptedException e) {
+      throw new IOException(e);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+package io.zerohop.spark.ui;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.ui.UiSnapshot.NodeKeeper;
+import java.util.List;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.util.JsonProtocol$;
+import org.junit.jupiter.api.Test;
+
+class NodeKeepersTest {
+  private final ShuffleModel model = new ShuffleModel();
+
+  private List<NodeKeeper> keepers() {
+    return model.snapshot().keepers();
+  }
+
+  private String state() {
+    final Html page = new Html();
+    NodeKeepers.render(page, keepers(), PageQuery.ALL);
+    return Stream.of(page.toString().split("<tr>"))
+        .filter(row -> row.startsWith("<td"))
+        .map(row -> row.replaceAll("</td><td[^>]*>", "|").replaceAll("<[^>]*>", ""))
+        .collect(Collectors.joining(" "));
+  }
+
+  @Test
+  void theNumbersAreInTheTableAndNotAddedUp() {
+    model.isOn("1", "host-a");
+    model.isOn("2", "host-a");
+    model.add(Reports.ofKeeper("1", "n", 10, 0));
+    model.add(Reports.ofKeeper("2", "n", 20, 0));
+    final String since = Times.clock(Reports.BEGIN);
+    final String last = Times.clock(Reports.BEGIN + 20);
+    assertThat(state())
+        .isEqualTo(
+            "host-a|connected|"
+                + since
+                + "|1.2 &lt;&amp;&gt;|0|5.0 MiB|64.0 MiB|4.0 MiB|6.0 MiB|70.0 MiB|41|52|7|3|9.0 MiB|1.0 KiB|"
+                + last);
+    assertThat(model.snapshot().refused()).isZero();
+  }
+
+  @Test
+  void whetherItIsConnectedIsSaidOfExecutorsThatAreThere() {
+    model.add(Reports.ofKeeper("1", "n", 0, -1));
+    assertThat(state()).contains("|not connected||");
+    model.add(Reports.ofKeeper("1", "n", 1, 0));
+    model.add(Reports.ofKeeper("2", "n", 2, -1));
+    assertThat(state()).contains("|connected to 1 of 2 executors|").contains("|41|52|");
+    model.removed("2", Reports.BEGIN);
+    assertThat(state()).contains("|connected|");
+    model.removed("1", Reports.BEGIN);
+    assertThat(state()).contains("|no executor to ask|").contains("|41|52|");
+  }
+
+  @Test
+  void aKeeperThatFollowsAnotherOneIsARestartAndLateReportsAreNone() {
+    model.add(Reports.ofKeeper("1", "n", 0, 0));
+    model.add(Reports.ofKeeper("2", "n", 1, 0));
+    model.add(Reports.ofKeeper("1", "n", 2, -1));
+    model.add(Reports.ofKeeper("1", "n", 3, 50));
+    model.add(Reports.ofKeeper("2", "n", 4, 0)); // Has not seen the other one yet.
+    model.add(Reports.ofKeeper("2", "n", 5, 50));
+    assertThat(keepers()).hasSize(1);
+    assertThat(keepers().get(0).restarts()).isEqualTo(1);
+    assertThat(keepers().get(0).keeper().started()).isEqualTo(Reports.BEGIN + 50);
+  }
+
+  @Test
+  void eachNodeHasItsOwn() {
+    model.isOn("1", "host-a");
+    model.isOn("2", "host-b");
+    model.add(Reports.ofKeeper("1", "n", 0, 0));
+    model.add(Reports.ofKeeper("2", "m", 0, 10));
+    assertThat(keepers()).extracting(NodeKeeper::node).containsExactly("host-a", "host-b");
+    assertThat(keepers()).extracting(NodeKeeper::restarts).containsExactly(0, 0);
+  }
+
+  @Test
+  void anEventLogHasItAndWithoutKeepersThereIsNoTable() {
+    model.add(Reports.full("1"));
+    assertThat(keepers()).isEmpty();
+    assertThat(PageContent.of(model.snapshot(), PageQuery.ALL)).doesNotContain("zerohop-keepers");
+    final ShuffleReport report = Reports.ofKeeper("1", "n", 10, 0);
+    final SparkListenerEvent event = new ShuffleReportEvent(report);
+    final SparkListenerEvent read =
+        JsonProtocol$.MODULE$.sparkEventFromJson(
+            JsonProtocol$.MODULE$.sparkEventToJsonString(event));
+    model.add(((ShuffleReportEvent) read).report());
+    assertThat(keepers().get(0).keeper()).isEqualTo(report.memory().keeper());
+    assertThat(PageContent.of(model.snapshot(), PageQuery.ALL)).contains("zerohop-keepers");
+  }
+}

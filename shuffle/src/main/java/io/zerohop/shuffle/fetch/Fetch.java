@@ -1,0 +1,602 @@
+package io.zerohop.shuffle.fetch;
+
+import io.zerohop.device.Message;
+import io.zerohop.device.Transitions;
+import io.zerohop.device.WaitException;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.block.Block;
+import io.zerohop.shuffle.block.BlockPath;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Link;
+import io.zerohop.shuffle.block.ReadSide;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.route.PathChooser.Route;
+import io.zerohop.shuffle.transport.BlockMemory;
+import io.zerohop.shuffle.transport.Transport.FallbackTransport;
+import io.zerohop.shuffle.transport.Transport.NotGettableException;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.Map;
+import java.util.Queue;
+import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
+import org.agrona.CloseHelper;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The blocks of one reader, fetched owner by owner and window by window. Staged blocks are asked
+ * for first, so that they travel while blocks in place are read.
+ *
+ * <p>A block in memory stays readable until the reader asks for the second such block behind it, or
+ * until {@link #close}: rows that point into it may be in use while the reader looks ahead. A
+ * window in place is one lease, which ends with its last block; so a fetch for the host holds two
+ * leases at most, each on a lane of its own. A reader closes the fetch as soon as all blocks were
+ * handed out, and does not wait for its task to end: a lease keeps all that its owner gives up
+ * meanwhile from being freed. Nobody waits for a lease to end but memory that waits to be freed. A
+ * block that is only a stream is released with the next call of {@link #next}. For a reader on the
+ * GPU blocks stay readable until {@link #releaseWindows}: it gathers what came from many owners at
+ * once.
+ *
+ * <p>One thread at a time asks for blocks. Any thread may close the fetch meanwhile, as a task's
+ * end does while a thread that the task started still reads: that ends every wait, whatever was
+ * being opened is released, and {@link #next} fails. Blocks must not be read any more then; a
+ * reader that may be overtaken asks {@link #isClosed} before each row, or works in {@link #during}.
+ * What a reader has made of blocks and owns is released by the fetch, too ({@link #releasing}), so
+ * a read has one end, and one lock that decides who brings it about.
+ */
+public final class Fetch implements AutoCloseable {
+  /** The life of a fetch. */
+  enum State {
+    /** Blocks are handed out. */
+    OPEN,
+
+    /** No step begins any more; the thread that is in one releases what is held. */
+    CLOSING,
+
+    /** Nothing is held. */
+    RELEASED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(Map.of(OPEN, Set.of(CLOSING), CLOSING, Set.of(RELEASED)));
+  }
+
+  private static final long CLOSE_PATIENCE_MILLIS = 1_000;
+
+  /** How often a block of another node is asked for there before it is staged. */
+  private static final int MAX_ATTEMPTS = 2;
+
+  /** After so many blocks of other nodes a reader on the GPU looks whether it has enough. */
+  private static final int RECEIVED_WINDOW = 64;
+
+  private final Fetches all;
+
+  /** What to fetch, until a way was chosen for each: then only what is left to read is kept. */
+  private List<BlockSource> sources;
+
+  private final FallbackTransport fallback;
+  private final Fetches.Listener listener;
+  private final ReadSide side;
+  private final BooleanSupplier ended;
+  private final BlockTransfers transfers;
+
+  /** Held by the thread that works on the windows and queues; closing waits for it only shortly. */
+  private final ReentrantLock lock = new ReentrantLock();
+
+  /** Changed by {@link #become}. */
+  private volatile State state = State.OPEN;
+
+  /** Ends what still reads blocks. */
+  private volatile Runnable reading = () -> {};
+
+  /** Releases what the reader has made of blocks. */
+  private volatile Runnable made = () -> {};
+
+  /** Blocks of other nodes that were handed out. */
+  private int received;
+
+  private boolean planned;
+
+  /** Sources whose owners have to be connected before anything else is known of them. */
+  private final Deque<BlockSource> unmet = new ArrayDeque<>();
+
+  /** Windows in place that were not opened. */
+  private final Deque<Request> unopened = new ArrayDeque<>();
+
+  /** The window in place whose blocks are handed out; absent as soon as the last of them was. */
+  private @Nullable Window window;
+
+  /** Windows that hold a lease, in their order. Any thread looks whether they are intact. */
+  private final Queue<Window> open = new ConcurrentLinkedQueue<>();
+
+  /** Blocks that were handed out before the current one and may still be read. */
+  private final Deque<FetchedBlock> passed = new ArrayDeque<>();
+
+  private volatile @Nullable FetchedBlock block;
+
+  /** Blocks of one owner that make up a window, and where they are read. */
+  private record Request(BlockSource source, BlockMemory memory, List<Block> blocks) {}
+
+  /** As {@link Fetches#begin}. */
+  Fetch(
+      final Fetches all,
+      final List<BlockSource> sources,
+      final FallbackTransport fallback,
+      final Fetches.Listener listener,
+      final ReadSide side,
+      final BooleanSupplier cancelled) {
+    this.all = all;
+    this.sources = List.copyOf(sources);
+    this.fallback = fallback;
+    this.listener = listener;
+    this.side = side;
+    this.ended = () -> isClosed() || cancelled.getAsBoolean();
+    this.transfers =
+        new BlockTransfers(all, all.transports(side, fallback), side, this::again, ended);
+  }
+
+  /**
+   * Moves to the next block, and waits for it if need be.
+   *
+   * @return false when all blocks were handed out
+   * @throws BlockFetchException (FETCH_FAILED) if a block cannot be read
+   * @throws WaitException (RETRY) if cancelled
+   * @throws ZerohopException (RETRY) if the ways that are allowed do not suffice
+   * @throws IllegalStateException if the fetch is closed, or was closed meanwhile
+   */
+  public boolean next() {
+    final boolean[] found = new boolean[1];
+    during(() -> found[0] = advance());
+    return found[0];
+  }
+
+  /**
+   * Runs a step of the reader that nobody else's step, nor the release of what is held, can meet
+   * half way. Who closes and cannot wait for the step leaves the release to it. Steps may call the
+   * fetch.
+   *
+   * @throws IllegalStateException if the fetch is closed, or was closed meanwhile
+   */
+  public void during(final Runnable step) {
+    lock.lock();
+    try {
+      checkOpen();
+      step.run();
+    } catch (final RuntimeException e) {
+      throw overtaken(e);
+    } finally {
+      leave();
+    }
+    checkOpen();
+  }
+
+  private RuntimeException overtaken(final RuntimeException e) {
+    return isClosed() && !(e instanceof IllegalStateException)
+        ? new IllegalStateException("the fetch has ended: it was closed while it was at work", e)
+        : e;
+  }
+
+  private void leave() {
+    lock.unlock();
+    if (isClosed() && !lock.isHeldByCurrentThread() && lock.tryLock()) {
+      releaseAll(false);
+    }
+  }
+
+  private void checkOpen() {
+    if (isClosed()) {
+      throw new IllegalStateException("the fetch has ended: it was closed");
+    }
+  }
+
+  private boolean advance() {
+    pass();
+    if (side == ReadSide.HOST) {
+      releasePassed(1);
+    }
+    plan();
+    for (; ; ) {
+      if (ended.getAsBoolean()) {
+        throw new WaitException(WaitException.Reason.CANCELLED, "the fetch was cancelled");
+      }
+      final long begin = all.clock.nanos();
+      if (transfers.start()) {
+        waited(begin); // A transport may wait before a request is under way.
+      }
+      if (pollMoved() || nextInPlace()) {
+        return true;
+      }
+      // One more owner is connected where nothing else is under way, or there is nothing else to
+      // do.
+      if (!unmet.isEmpty() && (unopened.isEmpty() || !transfers.isWaiting())) {
+        timed(this::meetNext);
+      } else if (!unopened.isEmpty()) {
+        timed(this::openWindow);
+      } else if (transfers.isWaiting()) {
+        timed(transfers::await);
+      } else if (transfers.hasPending()) {
+        timed(transfers::startOne);
+      } else {
+        checkReadable();
+        return false;
+      }
+    }
+  }
+
+  /** The reader moves on: what it still may read of the current block is kept for it. */
+  private void pass() {
+    transfers.endReservation();
+    final FetchedBlock current = block;
+    block = null;
+    if (current == null) {
+      return;
+    }
+    if (current.extentCount() == 0) {
+      release(current);
+    } else {
+      passed.add(current);
+    }
+  }
+
+  private void releasePassed(final int kept) {
+    while (passed.size() > kept) {
+      release(passed.remove());
+    }
+  }
+
+  /** Releases a block that was read: what was moved with it, a window with the last block of it. */
+  private void release(final FetchedBlock read) {
+    read.releaseMoved();
+    final Window last = read.lastOf();
+    if (last != null) {
+      try {
+        last.checkIntact();
+      } finally {
+        open.remove(last);
+        last.close();
+      }
+    }
+  }
+
+  private void checkReadable() {
+    open.forEach(Window::checkIntact);
+  }
+
+  /** Returns whether the current block is the last of its window; true of every staged block. */
+  public boolean endsWindow() {
+    if (block().isReceived()) {
+      return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
+    }
+    return block().path() == BlockPath.STAGED || window == null;
+  }
+
+  /** The current block. */
+  public FetchedBlock block() {
+    final FetchedBlock current = block;
+    if (current == null) {
+      throw new IllegalStateException("there is no current block");
+    }
+    return current;
+  }
+
+  /**
+   * Makes sure that what was handed out and can still be read was what its owner had written.
+   * {@link #next} does so for windows that it leaves, and for all at the end; {@link #finish} for a
+   * reader that stops early and uses what it has read. Any thread; takes no lock, and does not
+   * wait.
+   *
+   * @throws BlockFetchException if an owner may have freed blocks while they were being read
+   * @throws IllegalStateException if the fetch is closed
+   */
+  public void checkIntact() {
+    checkReadable();
+    checkOpen(); // Behind it: what was released meanwhile was not looked at.
+  }
+
+  /**
+   * Returns whether there are blocks behind the current one. Does not wait: a block that failed and
+   * is asked for again counts until it is handed out. To be called after {@link #next}.
+   */
+  public boolean hasMore() {
+    return !unmet.isEmpty()
+        || !unopened.isEmpty()
+        || window != null
+        || transfers.hasPending()
+        || transfers.isWaiting();
+  }
+
+  /** Returns whether the fetch was closed; one volatile load. */
+  public boolean isClosed() {
+    return state != State.OPEN;
+  }
+
+  /**
+   * Chooses the ways that are known at once. First contact takes some milliseconds, or seconds with
+   * an owner that says nothing, and there may be a thousand owners: so they are connected one by
+   * one while what is there already is handed out.
+   */
+  private void plan() {
+    if (planned) {
+      return;
+    }
+    planned = true;
+    for (final BlockSource source : sources) {
+      if (source.blocks().isEmpty() || isClosed()) {
+        continue;
+      }
+      if (all.paths.connectsFirst(source)) {
+        unmet.add(source);
+      } else {
+        timed(() -> route(source));
+      }
+    }
+    sources = List.of();
+  }
+
+  /** The next owner, and those behind it that others have met in the meantime. */
+  private void meetNext() {
+    do {
+      route(unmet.poll());
+    } while (!unmet.isEmpty() && !isClosed() && !all.paths.connectsFirst(unmet.peek()));
+  }
+
+  /** Chooses the way of an owner's blocks. May connect to it. */
+  private void route(final BlockSource source) {
+    final Route route = all.choose(source, fallback, side);
+    final BlockMemory memory = route.memory();
+    if (memory == null) {
+      move(source, source.blocks(), route);
+      return;
+    }
+    final List<Block> blocks = source.blocks();
+    for (int from = 0; from < blocks.size(); ) {
+      final int end = Window.end(all, side, blocks, from);
+      unopened.add(new Request(source, memory, blocks.subList(from, end)));
+      from = end;
+    }
+  }
+
+  private void move(final BlockSource source, final List<Block> blocks, final Route by) {
+    final Message whyStaged = by.reason();
+    if (whyStaged != null) {
+      listener.fellBack(source, blocks, whyStaged);
+    }
+    transfers.add(source, blocks, by.path());
+  }
+
+  /** How to try again what could not be had from another node's memory. May connect to it. */
+  private BlockPath again(
+      final BlockSource source, final Block failed, final Throwable cause, final int attempts) {
+    final boolean onlySent = cause instanceof NotGettableException;
+    final boolean elsewhere =
+        !onlySent
+            && cause instanceof ZerohopException known
+            && known.category() == ZerohopException.Category.FALLBACK;
+    final Route route;
+    if (elsewhere || !onlySent && attempts + 1 >= MAX_ATTEMPTS) {
+      route = all.paths.staged(source.executorId(), Message.of(cause));
+    } else if (onlySent) {
+      route = all.withoutGets(source, fallback, Message.of(cause));
+    } else {
+      route = all.choose(source, fallback, side);
+    }
+    if (route.path().isMoved()) {
+      return route.path();
+    }
+    final Message whyStaged = route.reason();
+    listener.fellBack(source, List.of(failed), whyStaged == null ? Message.of(cause) : whyStaged);
+    return BlockPath.STAGED;
+  }
+
+  private boolean pollMoved() {
+    final FetchedBlock arrived = transfers.poll();
+    block = arrived;
+    if (arrived == null) {
+      return false;
+    }
+    received += arrived.isReceived() ? 1 : 0;
+    count(arrived.source(), Link.of(arrived.path()), List.of(arrived.block()), arrived.bytes());
+    return true;
+  }
+
+  private boolean nextInPlace() {
+    final Window current = window;
+    if (current == null) {
+      return false;
+    }
+    block = current.next();
+    if (!current.hasNext()) {
+      window = null; // It ends with that block.
+    }
+    return true;
+  }
+
+  private void openWindow() {
+    final Request request = unopened.remove();
+    final BlockSource source = request.source();
+    final Window opened = Window.open(all, source, request.memory(), request.blocks(), side, ended);
+    if (opened == null) { // The connection was lost, or all lanes are taken.
+      final BlockMemory again = all.choose(source, fallback, side).memory();
+      if (again != null && again != request.memory()) {
+        unopened.addFirst(new Request(source, again, request.blocks()));
+      } else {
+        stage(
+            source,
+            request.blocks(),
+            ShuffleCode.NO_LANE_FREE.says("the owner has no lane free for another reader"));
+      }
+      return;
+    }
+    final boolean isLeft = request.memory().isLeft();
+    if (isLeft) {
+      opened.checkComplete();
+    }
+    if (opened.size() == 0) {
+      opened.close();
+    } else {
+      open.add(opened);
+      window = opened;
+      opened.count((link, blocks, bytes) -> count(source, link, blocks, bytes));
+    }
+    if (!opened.notHeld().isEmpty()) {
+      stage(
+          source,
+          opened.notHeld(),
+          ShuffleCode.NOT_IN_MEMORY.says(
+              isLeft
+                  ? "the keeper of the node does not hold the blocks in memory"
+                  : "the owner does not hold the blocks in memory"));
+    }
+    final Message whyNotMapped = opened.whyNotMapped();
+    if (whyNotMapped != null) {
+      move(source, opened.notMapped(), all.withoutGets(source, fallback, whyNotMapped));
+    }
+  }
+
+  private void stage(final BlockSource source, final List<Block> blocks, final Message reason) {
+    move(source, blocks, all.paths.staged(source.executorId(), reason));
+  }
+
+  /**
+   * Releases all blocks that were handed out, the current one too, for a reader that has gathered
+   * or copied them.
+   *
+   * @throws BlockFetchException if an owner may have freed blocks meanwhile
+   * @throws IllegalStateException if the fetch is closed
+   */
+  public void releaseWindows() {
+    during(
+        () -> {
+          pass();
+          releasePassed(0);
+        });
+  }
+
+  private void count(
+      final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
+    all.count(link, blocks.size(), bytes);
+    listener.fetched(source, link, blocks, bytes);
+  }
+
+  private void timed(final Runnable step) {
+    final long begin = all.clock.nanos();
+    try {
+      step.run();
+    } finally {
+      waited(begin);
+    }
+  }
+
+  private void waited(final long begin) {
+    final long nanos = all.clock.since(begin);
+    all.waited(nanos);
+    listener.waited(nanos);
+  }
+
+  /**
+   * Has the reader's own resources released with the fetch, before what they were made of.
+   *
+   * @param ending ends what reads blocks. Run by the thread that releases, and again at the next
+   *     {@link #close} if it fails: nothing is released before it has succeeded
+   * @param releasing releases the rest. If it fails, blocks are released all the same
+   */
+  public void releasing(final Runnable ending, final Runnable releasing) {
+    reading = ending;
+    made = releasing;
+  }
+
+  /**
+   * Ends all leases and gives all receive buffers back. If another thread is in a step and does not
+   * come out soon, that one releases what is held, as soon as it does. Idempotent.
+   */
+  @Override
+  public void close() {
+    end(false);
+  }
+
+  /**
+   * Closes the fetch of a reader that uses what it has read.
+   *
+   * @throws BlockFetchException if an owner may have freed blocks while they were being read; the
+   *     fetch is closed
+   */
+  public void finish() {
+    try {
+      checkReadable(); // First, since another thread may release what it holds.
+    } finally {
+      end(true);
+    }
+  }
+
+  private void end(final boolean checks) {
+    become(State.CLOSING);
+    if (!lock.isHeldByCurrentThread() && tryLock()) {
+      releaseAll(checks);
+    }
+  }
+
+  /** Moves on to a state, unless another thread has. */
+  private synchronized void become(final State next) {
+    if (state.compareTo(next) < 0) {
+      state = State.TRANSITIONS.go(state, next, "a fetch");
+    }
+  }
+
+  private boolean tryLock() {
+    if (lock.tryLock()) {
+      return true; // Even if this thread is interrupted, as killed tasks are.
+    }
+    try {
+      return lock.tryLock(CLOSE_PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return false;
+    }
+  }
+
+  /** Releases what is held, for the thread that has the lock; unlocks in the end. */
+  private void releaseAll(final boolean checks) {
+    try {
+      if (state == State.CLOSING) {
+        reading.run(); // If this fails, something may still read what the rest is of.
+        become(State.RELEASED);
+        releaseBlocks(checks);
+      }
+    } finally {
+      lock.unlock();
+    }
+  }
+
+  /** Each of them, whatever fails: the first failure is thrown, with the others. */
+  private void releaseBlocks(final boolean checks) {
+    final List<AutoCloseable> held = new ArrayList<>();
+    if (checks) {
+      held.add(this::checkReadable);
+    }
+    held.add(made::run);
+    held.add(transfers);
+    final FetchedBlock current = block;
+    if (current != null) {
+      held.add(current::releaseMoved);
+    }
+    passed.forEach(each -> held.add(each::releaseMoved));
+    held.addAll(open);
+    try {
+      CloseHelper.closeAll(held);
+    } finally {
+      reading = () -> {}; // Spark keeps what ends with a task, and with it this fetch.
+      made = () -> {};
+      sources = List.of();
+      unmet.clear();
+      unopened.clear();
+      passed.clear();
+      open.clear();
+      window = null;
+      block = null;
+    }
+  }
+}

@@ -1,0 +1,225 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A connected owner: the link for requests, and the transfers from it that are under way. Once the
+ * link breaks it is closed as a whole and made anew for the next reader. Thread safe; owns the
+ * link.
+ */
+public class RemotePeer implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(RemotePeer.class);
+
+  private final String name;
+  private final String way;
+  private final LogCode brokenOff;
+  private final ControlLink link;
+  private final Clock clock;
+  private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
+  private final AtomicBoolean pinging = new AtomicBoolean();
+  private volatile long lastProgress;
+  private volatile @Nullable String broken;
+
+  /**
+   * A peer that was just connected.
+   *
+   * @param name of the executor, for messages
+   * @param way by which it is read, for the log
+   * @param brokenOff with which the log says that it is not any more
+   * @param clock by which it is idle, or silent
+   */
+  public RemotePeer(
+      final String name,
+      final String way,
+      final LogCode brokenOff,
+      final ControlLink link,
+      final Clock clock) {
+    this.name = name;
+    this.way = way;
+    this.brokenOff = brokenOff;
+    this.link = link;
+    this.clock = clock;
+    this.lastProgress = clock.nanos();
+    link.onClosed(() -> breakOff("the connection to it was lost"));
+  }
+
+  /** The clock by which transfers from it are idle. */
+  public final Clock clock() {
+    return clock;
+  }
+
+  public final String name() {
+    return name;
+  }
+
+  public final boolean alive() {
+    return broken == null && link.alive();
+  }
+
+  /** Asks, and takes the answer apart: what follows the word that grants it. */
+  public final CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+    return link.ask(question)
+        .thenApply(
+            answer -> {
+              progress();
+              if (answer.get() != Wire.GRANTED) {
+                throw new ZerohopException(
+                    ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
+              }
+              return answer;
+            });
+  }
+
+  /**
+   * Introduces this executor, and returns what follows in the answer. Waits for a limited time.
+   *
+   * @param question the introduction
+   * @param incarnation the life of the owner that has to answer
+   * @param silence what it does if it says nothing, for the message
+   * @param place where another one would answer, for the message
+   * @throws ExchangeException if nobody answers, or another life of the owner
+   */
+  public final ByteBuffer hello(
+      final ByteBuffer question,
+      final long incarnation,
+      final Duration limit,
+      final String silence,
+      final String place) {
+    final ByteBuffer answer;
+    try {
+      answer = clock.get(ask(question), limit);
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+    } catch (final TimeoutException e) {
+      throw new ExchangeException(Reason.TIMEOUT, "executor " + name + " " + silence, e);
+    } catch (final ExecutionException e) {
+      if (e.getCause() instanceof ExchangeException known) {
+        throw known;
+      }
+      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      throw new ExchangeException(Reason.PROTOCOL, Message.of(cause), e);
+    }
+    if (answer.getInt() != Wire.VERSION || answer.getLong() != incarnation) {
+      throw new ExchangeException(
+          Reason.REFUSED, "executor " + name + " has ended, and another one answers " + place);
+    }
+    return answer;
+  }
+
+  /** Records progress: bytes have arrived. */
+  public final void progress() {
+    lastProgress = clock.nanos();
+  }
+
+  final void begin(final RemoteTransfer transfer) {
+    if (transfers.isEmpty()) {
+      progress();
+    }
+    transfers.add(transfer);
+    final String why = broken;
+    if (why != null) {
+      transfer.fail(lost(why));
+    }
+  }
+
+  final void end(final RemoteTransfer transfer) {
+    transfers.remove(transfer);
+  }
+
+  /**
+   * Breaks it off if transfers are under way and it does not even answer a ping, and gives up
+   * single transfers that get nowhere although it does.
+   *
+   * @param nanos how long it may say nothing at all
+   * @param transferNanos how long a transfer may wait for its next byte
+   */
+  public final void checkStalled(final long nanos, final long transferNanos) {
+    if (transfers.isEmpty()) {
+      return;
+    }
+    final long quiet = clock.since(lastProgress);
+    if (quiet > nanos) {
+      breakOff(
+          "nothing arrived from it for "
+              + nanos / 1_000_000
+              + " ms (half of spark.zerohop.request.timeout)");
+    } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {
+      ask(Questions.ping()).whenComplete((answer, failure) -> pinging.set(false));
+    }
+    transfers.forEach(transfer -> transfer.checkStalled(transferNanos));
+  }
+
+  /**
+   * Closes it if nothing was read from it for so long. Who is just about to read finds it closed,
+   * and connects anew.
+   */
+  public final void closeIdle(final long nanos) {
+    if (transfers.isEmpty() && clock.since(lastProgress) > nanos) {
+      breakOff("nothing was read from it for " + nanos / 1_000_000_000 + " s");
+    }
+  }
+
+  /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */
+  public final void breakOff(final String why) {
+    synchronized (this) {
+      if (broken != null) {
+        return;
+      }
+      broken = why;
+    }
+    brokenOff
+        .says("stopped reading an executor by " + way)
+        .at("executor " + name)
+        .because(why)
+        .info(LOG);
+    // In this order: with the link the owner's leases end, and what is still asked for needs them.
+    disconnect();
+    link.close();
+    transfers.forEach(transfer -> transfer.fail(lost(why)));
+  }
+
+  /** Ends what there is besides the link. Called once, when the peer is broken off. */
+  protected void disconnect() {}
+
+  /**
+   * Returns whether it was broken off; once it was, {@link #disconnect} has been called or will be.
+   */
+  protected final boolean isBroken() {
+    return broken != null;
+  }
+
+  private ZerohopException lost(final String why) {
+    return new ZerohopException(
+        ZerohopException.Category.RETRY,
+        ShuffleCode.CONNECTION_LOST
+            .says("the connection to an executor was lost")
+            .at("executor " + name)
+            .because(why));
+  }
+
+  @Override
+  public final void close() {
+    breakOff("this executor is shutting down");
+  }
+}

@@ -1,0 +1,281 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.Signal;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The owner's side: tells readers where blocks lie, and holds them in the meantime. See {@link
+ * Wire} for what can be asked; each way between nodes has more. Leases are those of blocks that are
+ * sent and of those that are got by UCX. Thread safe.
+ *
+ * @param <R> what is kept of a reader
+ */
+public final class RemoteService<R extends ServedReader> implements ControlService {
+  private static final Logger LOG = LoggerFactory.getLogger(RemoteService.class);
+
+  /** A reader that has not passed by then is taken for one that never will. */
+  private static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
+
+  /** How long memory stays for a reader that is gone: what it had asked for may still be read. */
+  private static final Duration GRACE = Duration.ofSeconds(10);
+
+  private final long incarnation;
+  private final CarrierAnswers<R> more;
+  private final BlockHolder holder;
+  private final Clock clock;
+  private final Executor quick;
+  private final Executor slow;
+  private final Map<Long, R> readers = new ConcurrentHashMap<>();
+  private final Queue<ServedLease> left = new ConcurrentLinkedQueue<>();
+
+  /** Requests for blocks whose copies have not ended: threads that answer do not wait for a GPU. */
+  private final Queue<Waiting<R>> waiting = new ConcurrentLinkedQueue<>();
+
+  private final Duration readyLimit;
+  private final AtomicLong nextLease = new AtomicLong();
+
+  /**
+   * A request that is answered when its blocks are there.
+   *
+   * @param due when it is given up
+   */
+  private record Waiting<R extends ServedReader>(
+      R reader, ServedLease lease, Consumer<ByteBuffer> answer, long due) {}
+
+  /**
+   * @param incarnation which life of this executor answers
+   * @param more what only this way is asked
+   * @param readyLimit longest time for copies of map outputs that are published
+   * @param clock by which leases end
+   * @param quick answers, which takes no time but more than a channel's thread should
+   * @param slow lets go of what readers had
+   */
+  public RemoteService(
+      final long incarnation,
+      final CarrierAnswers<R> more,
+      final BlockHolder holder,
+      final Duration readyLimit,
+      final Clock clock,
+      final Executor quick,
+      final Executor slow) {
+    this.incarnation = incarnation;
+    this.more = more;
+    this.holder = holder;
+    this.readyLimit = readyLimit;
+    this.clock = clock;
+    this.quick = quick;
+    this.slow = slow;
+  }
+
+  @Override
+  public void asked(final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
+    final R reader = readers.computeIfAbsent(link, first -> more.reader(left::add));
+    quick.execute(() -> answerOrRefuse(reader, copy, answer));
+  }
+
+  /** Without an answer the reader would wait until its limit. */
+  private void answerOrRefuse(
+      final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    try {
+      answer(reader, question, answer);
+    } catch (final RuntimeException e) {
+      LOG.debug("a request of a reader cannot be answered", e);
+      tell(answer, Wire.refusal(e));
+    }
+  }
+
+  private void answer(
+      final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final byte kind = question.get();
+    switch (kind) {
+      case Wire.HELLO -> answer.accept(hello(reader, question));
+      case Wire.PING -> answer.accept(Wire.granted(0).flip());
+      case Wire.OPEN -> open(reader, question, answer);
+      case Wire.CLOSE ->
+          answer.accept(
+              Wire.granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
+      default -> more.answer(kind, question, reader, answer);
+    }
+  }
+
+  private ByteBuffer hello(final R reader, final ByteBuffer question) {
+    if (question.getInt() != Wire.VERSION) {
+      throw new IllegalArgumentException(
+          "the executors run different versions of Zerohop; give all the same jar");
+    }
+    final byte[] rest = more.hello(reader, Wire.bytes(question), question.get() != 0);
+    final ByteBuffer answer = Wire.granted(4 + 8 + rest.length);
+    return answer.putInt(Wire.VERSION).putLong(incarnation).put(rest).flip();
+  }
+
+  private void open(final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), question, clock);
+    if (lease.isReady()) {
+      answer.accept(grant(reader, lease));
+    } else {
+      waiting.add(new Waiting<>(reader, lease, answer, clock.in(readyLimit)));
+    }
+  }
+
+  private ByteBuffer grant(final R reader, final ServedLease lease) {
+    final long id = nextLease.incrementAndGet();
+    final ByteBuffer answer = Wire.granted(8 + lease.extents().encodedBytes()).putLong(id);
+    lease.extents().write(answer);
+    reader.hold(id, lease);
+    return answer.flip();
+  }
+
+  /** Answers requests whose blocks are there by now, or never will be. */
+  @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
+  private void answerWaiting() {
+    for (final Waiting<R> next : waiting) {
+      final boolean over =
+          next.reader().isGone() || next.lease().hasFailed() || clock.isOver(next.due());
+      if ((over || next.lease().isReady()) && waiting.remove(next)) {
+        inBackground(quick, () -> settle(next));
+      }
+    }
+  }
+
+  private void settle(final Waiting<R> next) {
+    if (next.lease().isReady()) {
+      tell(next.answer(), grant(next.reader(), next.lease()));
+    } else {
+      next.lease().release();
+      tell(
+          next.answer(),
+          Wire.refusal(new IllegalStateException("copies of a map output have not ended")));
+    }
+  }
+
+  /** A reader that is gone needs no answer, and one that was answered gets no second one. */
+  static void tell(final Consumer<ByteBuffer> answer, final ByteBuffer words) {
+    try {
+      answer.accept(words);
+    } catch (final RuntimeException e) {
+      LOG.debug("a response was not accepted", e);
+    }
+  }
+
+  /** Runs a chore on another thread, if one is available. */
+  static void inBackground(final Executor executor, final Runnable chore) {
+    try {
+      executor.execute(chore);
+    } catch (final RejectedExecutionException e) {
+      chore.run(); // This executor is shutting down.
+    }
+  }
+
+  /**
+   * Answers requests that waited for copies, and ends what readers take too long for and what those
+   * who are gone have left. To be called some ten times a second.
+   */
+  @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
+  public void maintain() {
+    answerWaiting();
+    readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
+    for (final ServedLease lease : left) {
+      // Not counted any more when its memory is free; close() may have taken it meanwhile.
+      if (lease.leftNanos() > GRACE.toNanos() && left.remove(lease)) {
+        lease.release();
+      }
+    }
+  }
+
+  /** Readers that are connected and have asked something. */
+  public int readers() {
+    return readers.size();
+  }
+
+  /** Leases that readers hold here. */
+  public int leases() {
+    return waiting.size()
+        + left.size()
+        + readers.values().stream().mapToInt(ServedReader::leases).sum();
+  }
+
+  @Override
+  public void disconnected(final long link) {
+    final R reader = readers.remove(link);
+    if (reader != null) {
+      inBackground(slow, reader::close);
+    }
+  }
+
+  /** Ends all leases. What reads the memory must have ended. */
+  public void close() {
+    readers.values().forEach(ServedReader::close);
+    readers.clear();
+    for (Waiting<R> next = waiting.poll(); next != null; next = waiting.poll()) {
+      next.lease().release();
+    }
+    for (ServedLease lease = left.poll(); lease != null; lease = left.poll()) {
+      lease.release();
+    }
+  }
+
+  /**
+   * An owner's responses to requests that only one carrier has. Thread safe.
+   *
+   * @param <R> what is kept of a reader
+   */
+  public interface CarrierAnswers<R extends ServedReader> {
+
+    /**
+     * A reader that has just come.
+     *
+     * @param left takes over leases that it does not end itself
+     */
+    R reader(Consumer<ServedLease> left);
+
+    /**
+     * Returns the end of the response to a reader that introduces itself.
+     *
+     * @param address where bytes are sent to it; empty if none are
+     * @param gpu whether the reader would get GPU memory
+     */
+    byte[] hello(R reader, byte[] address, boolean gpu);
+
+    /**
+     * Answers a question, now or later. Called on a thread that may take some time, but not wait.
+     *
+     * @param kind names the question
+     * @param question what follows, to be kept by nobody
+     * @param answer to be called once
+     * @throws RuntimeException to refuse; the words travel to the reader
+     */
+    void answer(byte kind, ByteBuffer question, R reader, Consumer<ByteBuffer> answer);
+  }
+
+  /** Finds an owner's map outputs. Thread safe. */
+  public interface BlockHolder {
+
+    /**
+     * A map output, complete or not, retained for the caller to release; absent if it is not held
+     * in memory.
+     *
+     * @see OwnOutput#retain
+     */
+    @Nullable OwnOutput retain(int shuffleId, long mapId);
+
+    /** The word that says when a map output is complete, at {@link OwnOutput#READY_EPOCH}. */
+    Signal ready(OwnOutput retained);
+  }
+}

@@ -1,0 +1,403 @@
+package io.zerohop.shuffle.transport.remote;
+
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
+import io.zerohop.shuffle.transport.remote.RemoteExtents.ReceiveLayout;
+import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
+import io.zerohop.shuffle.transport.remote.Slabs.Slab;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.function.Consumer;
+import org.agrona.UnsafeAccess;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/** Sends readers the blocks on which they hold leases. Thread safe. */
+public final class Sends implements CarrierAnswers<SentReader> {
+  private static final Logger LOG = LoggerFactory.getLogger(Sends.class);
+
+  private final Carrier carrier;
+  private final Slabs slabs;
+  private final Devices devices;
+  private final Config conf;
+  private final Clock clock;
+  private final Executor slow;
+  private final SendQueue queue;
+
+  /**
+   * @param slabs what small blocks are sent from; stay the caller's
+   * @param conf bounds copies on the GPU, and what is being sent at a time
+   * @param clock by which what is sent takes its time
+   * @param slow makes copies, and waits for the GPU
+   */
+  public Sends(
+      final Carrier carrier,
+      final Slabs slabs,
+      final Devices devices,
+      final Config conf,
+      final Clock clock,
+      final Executor slow) {
+    this.carrier = carrier;
+    this.slabs = slabs;
+    this.devices = devices;
+    this.conf = conf;
+    this.clock = clock;
+    this.slow = slow;
+    this.queue = new SendQueue(slow, conf.fetch().receiveBuffers());
+  }
+
+  @Override
+  public SentReader reader(final Consumer<ServedLease> left) {
+    return new SentReader(carrier, this::inBackground, left, clock);
+  }
+
+  @Override
+  public byte[] hello(final SentReader reader, final byte[] address, final boolean gpu) {
+    reader.address(address);
+    return new byte[0];
+  }
+
+  @Override
+  public void answer(
+      final byte kind,
+      final ByteBuffer question,
+      final SentReader reader,
+      final Consumer<ByteBuffer> answer) {
+    if (kind != Wire.SEND) {
+      throw new IllegalArgumentException("there is no such request");
+    }
+    final long id = question.getLong();
+    final long transfer = question.getLong();
+    final long bytes = reader.bytes(id);
+    queue.submit(reader, bytes, () -> begin(reader, id, bytes, transfer, answer));
+  }
+
+  /**
+   * Sends what it is the turn of. Whatever comes in between, the reader is answered and the place
+   * in the queue given back: nobody stands behind this thread to do it.
+   */
+  private void begin(
+      final SentReader reader,
+      final long id,
+      final long bytes,
+      final long transfer,
+      final Consumer<ByteBuffer> answer) {
+    ByteBuffer words;
+    try {
+      words = start(reader, id, bytes, transfer).answer();
+    } catch (final RuntimeException | OutOfMemoryError e) {
+      LOG.debug("blocks cannot be sent", e);
+      queue.ended(reader, bytes);
+      words = Wire.refusal(e);
+    }
+    RemoteService.tell(answer, words);
+  }
+
+  /**
+   * The lease is looked for when it is its turn: what only waits holds nothing more than that.
+   *
+   * @return what is under way; with the last of it the place in the queue is given back
+   * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
+   */
+  private MessageSender start(
+      final SentReader reader, final long id, final long bytes, final long transfer) {
+    final ServedLease lease = reader.find(id);
+    if (lease == null) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
+    }
+    final Packing packing = new Packing(lease, slabs, carrier.sizes());
+    final Runnable end =
+        () -> {
+          reader.sent(transfer);
+          packing.close();
+          lease.release();
+          reader.drop(id);
+        };
+    boolean begun = false;
+    try {
+      lease.bringToHost(devices, conf.device().timeout());
+      final List<MessageSender.Message> messages = packing.messages();
+      // The carrier's thread is the one that knows the end, and must not wait for memory to be
+      // freed.
+      final MessageSender sending =
+          new MessageSender(
+              reader.back(),
+              transfer,
+              messages,
+              carrier.sizes().atOnce(),
+              failure -> inBackground(() -> sent(reader, bytes, end)));
+      begun = true;
+      reader.sends(transfer);
+      sending.start();
+      return sending;
+    } finally {
+      if (!begun) {
+        end.run();
+      }
+    }
+  }
+
+  private void sent(final SentReader reader, final long bytes, final Runnable end) {
+    try {
+      end.run();
+    } catch (final RuntimeException e) {
+      ShuffleCode.SENT_NOT_FREED
+          .says("cannot release the memory of blocks that were sent to a reader")
+          .warn(LOG, e);
+    }
+    queue.ended(reader, bytes);
+  }
+
+  private void inBackground(final Runnable chore) {
+    RemoteService.inBackground(slow, chore);
+  }
+
+  /** Bytes of the windows that are being sent. */
+  public long bytes() {
+    return queue.bytes();
+  }
+
+  /**
+   * The messages that bring a lease's blocks to the reader. A message costs some microseconds at
+   * both ends whatever its size, so runs of few bytes that arrive one behind the other are copied
+   * together first; long ones are sent from where they lie. Owns the copies; for one thread.
+   */
+  private static final class Packing implements AutoCloseable {
+    /** Runs from this size on go by themselves. */
+    private static final int LONG_RUN_BYTES = 128 << 10;
+
+    private final ServedLease lease;
+    private final ReceiveLayout layout;
+    private final Slabs slabs;
+    private final MessageSizes sizes;
+    private final List<MessageSender.Message> messages = new ArrayList<>();
+    private final List<Slab> copies = new ArrayList<>();
+
+    /**
+     * @param lease has its blocks on the host before there are messages
+     */
+    Packing(final ServedLease lease, final Slabs slabs, final MessageSizes sizes) {
+      this.lease = lease;
+      this.layout = new ReceiveLayout(lease.extents(), ReceiveLayout.Part.ALL);
+      this.slabs = slabs;
+      this.sizes = sizes;
+    }
+
+    List<MessageSender.Message> messages() {
+      int first = 0;
+      for (int run = 0; run < layout.runs(); run++) {
+        final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
+        if (isLong || end(run) - begin(first) > sizes.packed()) {
+          pack(first, run);
+          first = run;
+        }
+        if (isLong) {
+          cut(begin(run), lease.address(layout.first(run)), bytes(run));
+          first = run + 1;
+        }
+      }
+      pack(first, layout.runs());
+      return messages;
+    }
+
+    /**
+     * Extents in a copy that was made of GPU memory have not the neighbours that they had there.
+     */
+    private boolean isWhole(final int run) {
+      return layout.runLength(run) == 1 || !lease.extents().isOnGpu(layout.first(run));
+    }
+
+    private long begin(final int run) {
+      return run == layout.runs() ? layout.bytes() : layout.place(layout.first(run));
+    }
+
+    private int bytes(final int run) {
+      return layout.runBytes(run);
+    }
+
+    private long end(final int run) {
+      return begin(run) + bytes(run);
+    }
+
+    /** Bytes that lie together, as messages that are not too long. */
+    private void cut(final long offset, final long address, final long bytes) {
+      for (long done = 0; done < bytes; done += sizes.longest()) {
+        final long piece = Math.min(sizes.longest(), bytes - done);
+        messages.add(new MessageSender.Message(offset + done, address + done, piece));
+      }
+    }
+
+    private void pack(final int firstRun, final int endRun) {
+      if (firstRun == endRun) {
+        return;
+      }
+      final long begin = begin(firstRun);
+      final long bytes = end(endRun - 1) - begin;
+      final Slab copy = slabs.take(bytes);
+      copies.add(copy);
+      layout.forEach(
+          firstRun,
+          endRun,
+          extent ->
+              UnsafeAccess.UNSAFE.copyMemory(
+                  lease.address(extent),
+                  copy.address() + layout.place(extent) - begin,
+                  lease.extents().length(extent)));
+      cut(begin, copy.address(), bytes);
+    }
+
+    /** Frees the copies; no message may be under way. */
+    @Override
+    public void close() {
+      copies.forEach(Slab::release);
+      copies.clear();
+    }
+  }
+
+  /**
+   * A queue of requests that are to be sent to readers, a few at once. Each of those holds copies
+   * of small blocks, and of those in GPU memory, until the reader has them. Readers take turns, so
+   * that one with many requests keeps nobody waiting for more than one of its own; all together
+   * have no more bytes than a limit, but for one alone that has more; and none may have all places
+   * or bytes, but by one request, so that one that takes nothing does not stop the others (two such
+   * hold all places, until their leases end). Each step costs the same for any number of readers.
+   * Thread safe.
+   */
+  static final class SendQueue {
+    private static final Logger LOG = LoggerFactory.getLogger(SendQueue.class);
+    static final int AT_ONCE = 8;
+
+    /** Places that one reader may have: two are left for others. */
+    static final int MAX_OF_ONE = 6;
+
+    private final Executor executor;
+    private final long mostBytes;
+    private final long mostBytesOfOne;
+
+    /** By reader; those that have nothing here are not in it. */
+    private final Map<Object, Line> lines = new HashMap<>();
+
+    /** Lines with a request that may begin now, in the order of their turns. */
+    private final Deque<Line> turns = new ArrayDeque<>();
+
+    private int underWay;
+    private long bytes;
+
+    /** A request that is to be sent. */
+    private record Request(long bytes, Runnable begin) {}
+
+    /** One reader's requests. */
+    private final class Line {
+      private final Deque<Request> waiting = new ArrayDeque<>();
+      private int underWay;
+      private long bytes;
+
+      boolean mayBegin() {
+        return !waiting.isEmpty()
+            && underWay < MAX_OF_ONE
+            && (underWay == 0 || waiting.peek().bytes() <= mostBytesOfOne - bytes);
+      }
+    }
+
+    /**
+     * @param mostBytes of all that are under way
+     */
+    SendQueue(final Executor executor, final long mostBytes) {
+      this.executor = executor;
+      this.mostBytes = mostBytes;
+      this.mostBytesOfOne = mostBytes / AT_ONCE * MAX_OF_ONE;
+    }
+
+    /**
+     * Has a request begun when it is its turn; its sender then says when it has {@link #ended}.
+     *
+     * @param reader whom it is for
+     * @param size in bytes
+     */
+    void submit(final Object reader, final long size, final Runnable begin) {
+      synchronized (this) {
+        final Line line = lines.computeIfAbsent(reader, first -> new Line());
+        final boolean hadTurn = line.mayBegin();
+        line.waiting.add(new Request(size, begin));
+        if (!hadTurn && line.mayBegin()) {
+          turns.add(line);
+        }
+      }
+      beginNext();
+    }
+
+    /** What was begun for a reader, of so many bytes, has ended. */
+    void ended(final Object reader, final long size) {
+      synchronized (this) {
+        underWay--;
+        bytes -= size;
+        final Line line = Objects.requireNonNull(lines.get(reader), "nothing was begun for it");
+        final boolean hadTurn = line.mayBegin();
+        line.underWay--;
+        line.bytes -= size;
+        if (!hadTurn && line.mayBegin()) {
+          turns.add(line);
+        }
+        if (line.underWay == 0 && line.waiting.isEmpty()) {
+          lines.remove(reader);
+        }
+      }
+      // What has ended may have kept several that are smaller from beginning.
+      boolean begun = true;
+      while (begun) {
+        begun = beginNext();
+      }
+    }
+
+    /** Bytes that are under way. */
+    synchronized long bytes() {
+      return bytes;
+    }
+
+    /** Readers that have something here. */
+    synchronized int readers() {
+      return lines.size();
+    }
+
+    /** Begins the one whose turn it is, unless it has to wait; says whether it did. */
+    private boolean beginNext() {
+      final Request next;
+      synchronized (this) {
+        final Line line = underWay == AT_ONCE ? null : turns.peek();
+        if (line == null || (underWay > 0 && line.waiting.peek().bytes() > mostBytes - bytes)) {
+          return false;
+        }
+        turns.poll();
+        next = line.waiting.poll();
+        underWay++;
+        line.underWay++;
+        line.bytes += next.bytes();
+        bytes += next.bytes();
+        if (line.mayBegin()) {
+          turns.add(line);
+        }
+      }
+      try {
+        executor.execute(next.begin());
+      } catch (final RejectedExecutionException e) {
+        // This executor is shutting down: the connection that an answer would go by is closed.
+        LOG.debug("nothing more is sent", e);
+      }
+      return true;
+    }
+  }
+}

@@ -1,0 +1,518 @@
+package io.zerohop.shuffle.transport.samenode;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.PeerAccess;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Transitions;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.exchange.SegmentServer;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * One executor as its keeper sees it: as long as it lives, the keeper collects the descriptors of
+ * its segments; once it has ended, the keeper serves what was published. Owns the connection, the
+ * descriptors and the server. Used by one thread at a time.
+ *
+ * <p>The end of the connection alone does not show that memory stays as it is: the executor must
+ * have said so in its root, or its process must be gone. Otherwise the keeper closes what it holds
+ * of it.
+ */
+public final class KeptExecutor implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(KeptExecutor.class);
+
+  /** The process of a lost connection has to end within it. */
+  private static final Duration END_LIMIT = Duration.ofSeconds(20);
+
+  private static final Duration CONNECT_LIMIT = Duration.ofMillis(500);
+  private static final Duration REQUEST_LIMIT = Duration.ofMillis(200);
+
+  /** An executor that does not answer is asked again after this, so that others are served. */
+  private static final Duration PAUSE = Duration.ofSeconds(2);
+
+  /** An executor's progress towards its end. */
+  enum State {
+    /** Connected; what it publishes may change. */
+    LIVING,
+
+    /** The connection has ended; whether the process has is not known yet. */
+    ENDING,
+
+    /** Its memory is the keeper's. */
+    LEFT,
+
+    /** Nothing of it is held. */
+    CLOSED;
+
+    static final Transitions<State> TRANSITIONS =
+        new Transitions<>(
+            Map.of(
+                LIVING, Set.of(ENDING, CLOSED),
+                ENDING, Set.of(LEFT, CLOSED),
+                LEFT, Set.of(CLOSED)));
+  }
+
+  private final SocketFolder folder;
+  private final String socket;
+  private final byte[] secret;
+  private final Device device;
+  private final Clock clock;
+  private final PeerLink link;
+  private final Greeting greeting;
+  private final SegmentMemory rootMemory;
+  private final RootView root;
+  private final Map<Long, SegmentHandle> held = new HashMap<>();
+
+  /** Segments that are not held, since they were too much. */
+  private final Set<Long> refused = new HashSet<>();
+
+  /** Those of them that a keeper with more room would hold. */
+  private final Set<Long> noRoom = new HashSet<>();
+
+  /** The executor's segment table, as of the last look. */
+  private final long[] table = new long[SegmentIds.MAX_SLOTS];
+
+  /** Whether a segment is to be asked for, although the table has not changed. */
+  private boolean isIncomplete = true;
+
+  private long refusedSegments;
+  private volatile State state = State.LIVING;
+  private boolean isFull;
+  private long endBy;
+  private long askAt;
+  private long leftAt;
+  private volatile @Nullable LeftMemory left;
+  private @Nullable SegmentServer server;
+
+  private KeptExecutor(
+      final SocketFolder folder,
+      final String socket,
+      final byte[] secret,
+      final Device device,
+      final Clock clock,
+      final PeerLink link) {
+    this.folder = folder;
+    this.socket = socket;
+    this.secret = secret;
+    this.device = device;
+    this.clock = clock;
+    this.link = link;
+    this.askAt = clock.nanos();
+    if (!link.seesProcess()) {
+      throw new ExchangeException(
+          Reason.PROTOCOL, socket + " is of a process that is not seen here, or has ended");
+    }
+    final Greeting said = Greeting.decode(link.greeting());
+    if (said == null) {
+      throw new ExchangeException(Reason.PROTOCOL, socket + " sent an unknown greeting");
+    }
+    this.greeting = said;
+    try (SegmentHandle handle = link.fetch(said.rootSegment(), REQUEST_LIMIT)) {
+      if (handle == null) {
+        throw new ExchangeException(Reason.PROTOCOL, socket + " has no root segment");
+      }
+      rootMemory =
+          new SegmentMemory(said.rootSegment(), device.map(handle, socket, PeerAccess.READ));
+    }
+    boolean done = false;
+    try {
+      root = new RootView(rootMemory, said.incarnation(), socket);
+      done = true;
+    } finally {
+      if (!done) {
+        rootMemory.close();
+      }
+    }
+  }
+
+  /**
+   * Connects to an executor. Waits a limited time.
+   *
+   * @param folder of the sockets; stays the caller's
+   * @param socket of the executor
+   * @param device maps host memory
+   * @param port at which this keeper answers other nodes; 0 if it does not
+   * @throws io.zerohop.device.ZerohopException if it cannot be kept; nothing stays behind
+   */
+  public static KeptExecutor connect(
+      final SocketFolder folder,
+      final String socket,
+      final byte[] secret,
+      final Device device,
+      final int port,
+      final Clock clock) {
+    final PeerLink link =
+        PeerLink.connect(
+            folder.socket(socket), Location.keeperName(port), socket, secret, CONNECT_LIMIT);
+    boolean done = false;
+    try {
+      final KeptExecutor kept = new KeptExecutor(folder, socket, secret, device, clock, link);
+      done = true;
+      return kept;
+    } finally {
+      if (!done) {
+        link.close();
+      }
+    }
+  }
+
+  /** Name of its socket. */
+  public String socket() {
+    return socket;
+  }
+
+  /** Returns whether the executor is connected. */
+  public boolean isLiving() {
+    return state == State.LIVING;
+  }
+
+  /** The GPU in whose memory it has left something; empty if in none. */
+  public String leftGpu() {
+    return left != null && state == State.LEFT && left.isOnGpu() ? greeting.view().gpuUuid() : "";
+  }
+
+  /** Returns whether nothing of it is held any more. */
+  public boolean isClosed() {
+    return state == State.CLOSED;
+  }
+
+  /** Bytes that it has left; 0 as long as it lives. */
+  public long leftBytes() {
+    return left == null || state != State.LEFT ? 0 : left.bytes();
+  }
+
+  /** Bytes of the segments that are held, whether it lives or not. */
+  public long heldBytes() {
+    return state == State.LEFT
+        ? leftBytes()
+        : held.values().stream().mapToLong(SegmentHandle::bytes).sum();
+  }
+
+  /** Reads what it has left, by any thread; absent as long as it lives, and once it is closed. */
+  public @Nullable LeftBlocks leftBlocks() {
+    return state == State.LEFT ? left : null;
+  }
+
+  /** Unmaps what other nodes have not read since the last call. */
+  public void unmapUnread() {
+    if (left != null && state == State.LEFT) {
+      left.unmapUnread();
+    }
+  }
+
+  /** Ids of the map outputs that it has left, by shuffle; none as long as it lives. */
+  public Map<Integer, Set<Long>> leftOutputs() {
+    return left == null || state != State.LEFT ? Map.of() : left.outputs();
+  }
+
+  /** How long ago it ended, in nanoseconds; meaningful of one that has left something. */
+  public long leftNanos() {
+    return clock.since(leftAt);
+  }
+
+  /**
+   * Collects what is new, or takes over if the executor has ended. Waits a limited time.
+   *
+   * @param room bytes that may be held in addition
+   * @return bytes that are held now and were not before
+   */
+  public long round(final long room) {
+    long added = 0;
+    if (state == State.LIVING) {
+      if (link.alive() && clock.isOver(askAt)) {
+        added = collect(room);
+      }
+      if (!link.alive()) {
+        become(State.ENDING);
+        endBy = clock.in(END_LIMIT);
+      }
+    }
+    if (state == State.ENDING) {
+      if (root.isEnded() || link.isProcessGone()) {
+        takeOver();
+      } else if (clock.isOver(endBy)) {
+        LOG.info("executor {} has lost its keeper and lives on", socket);
+        close();
+      }
+    }
+    return added;
+  }
+
+  private long collect(final long room) {
+    if (!isTableChanged() && !isIncomplete) {
+      return 0;
+    }
+    isIncomplete = true; // Until all was gone through.
+    forgetRetired();
+    long left = room;
+    boolean isComplete = true;
+    try {
+      for (int slot = 0; slot < SegmentIds.MAX_SLOTS; slot++) {
+        final long id = root.inSlot(slot);
+        if (id > 0
+            && !SegmentIds.isLent(id)
+            && !SegmentIds.isBorrowed(id)
+            && id != rootMemory.id()
+            && !held.containsKey(id)
+            && !refused.contains(id)) {
+          left -= hold(id, left);
+          isComplete &= held.containsKey(id) || refused.contains(id);
+        }
+      }
+      isIncomplete = !isComplete;
+    } catch (final ExchangeException e) {
+      askAt = clock.in(PAUSE);
+      LOG.debug("executor {} does not hand over its segments now", socket, e);
+    }
+    return room - left;
+  }
+
+  /** Looks at the whole table: a keeper does so often, and mostly there is nothing new. */
+  private boolean isTableChanged() {
+    boolean isChanged = false;
+    for (int slot = 0; slot < table.length; slot++) {
+      final long id = root.inSlot(slot);
+      isChanged |= id != table[slot];
+      table[slot] = id;
+    }
+    return isChanged;
+  }
+
+  private void forgetRetired() {
+    held.entrySet()
+        .removeIf(
+            entry -> {
+              final boolean retired = !root.inUse(entry.getKey()) && !root.isEnded();
+              if (retired && link.alive()) {
+                entry.getValue().close();
+                return true;
+              }
+              return false;
+            });
+    refused.removeIf(id -> !root.inUse(id));
+    noRoom.retainAll(refused);
+  }
+
+  /** Returns the bytes that it holds now. */
+  private long hold(final long id, final long room) {
+    final SegmentHandle handle = link.keep(id, REQUEST_LIMIT);
+    if (handle == null) {
+      return 0; // The table names a segment just before the pool has it: the next round asks again.
+    }
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room) {
+      handle.close();
+      refused.add(id);
+      if (handle.kind() == SegmentHandle.Kind.POSIX_FD) {
+        noRoom.add(id);
+      }
+      refusedSegments++;
+      if (!isFull) {
+        isFull = true;
+        ShuffleCode.KEEPER_FULL
+            .says("the keeper does not hold all memory of an executor")
+            .at("segment " + id + " of " + socket)
+            .because("it has " + handle.bytes() + " bytes, and " + room + " more may be held")
+            .remedy("raise spark.zerohop.keeper.size")
+            .warn(LOG);
+      }
+      link.unkept(id, REQUEST_LIMIT);
+      return 0;
+    }
+    dropSlot(SegmentIds.slot(id));
+    held.put(id, handle);
+    link.kept(id, REQUEST_LIMIT);
+    return handle.bytes();
+  }
+
+  /** The owner has used a slot again: what it named before is gone. */
+  private void dropSlot(final int slot) {
+    held.entrySet()
+        .removeIf(
+            entry -> {
+              final boolean isThere = SegmentIds.slot(entry.getKey()) == slot;
+              if (isThere) {
+                entry.getValue().close();
+              }
+              return isThere;
+            });
+  }
+
+  /** Asks again for what it was not to hold, after others have gone. */
+  public void retryRefused() {
+    isIncomplete |= !noRoom.isEmpty();
+    refused.removeAll(noRoom);
+    noRoom.clear();
+  }
+
+  /** Segments that were too much, since the connection; one may count more than once. */
+  public long refusedSegments() {
+    return refusedSegments;
+  }
+
+  /** Segments that it has left and whose descriptors executors of the node got. */
+  public long sharedSegments() {
+    return left == null ? 0 : left.sharedSegments();
+  }
+
+  /** Their bytes. */
+  public long sharedBytes() {
+    return left == null ? 0 : left.sharedBytes();
+  }
+
+  /** How long nobody has read what it has left, in nanoseconds; 0 as long as it lives. */
+  public long unreadNanos() {
+    return left == null || state != State.LEFT ? 0 : left.unreadNanos();
+  }
+
+  /** Whether it has left something in host memory that may be written to files. */
+  public boolean isSpillable() {
+    return left != null && state == State.LEFT && left.inMemory() != null;
+  }
+
+  /**
+   * Writes a shuffle that it has left to a file. Waits for the disk; may be called beside the
+   * thread that uses this.
+   */
+  public void spill(final LeftFolder to) {
+    final LeftMemory memory = left;
+    if (memory != null) {
+      memory.spill(to);
+    }
+  }
+
+  /** Closes memory of what is in files now; returns whether some has gone since the last call. */
+  public boolean settle() {
+    return left != null && state == State.LEFT && left.settle();
+  }
+
+  /** Memory that goes as soon as those who read it have ended. */
+  public long leavingBytes() {
+    return left == null || state != State.LEFT ? 0 : left.leavingBytes();
+  }
+
+  /** Bytes that it has left in files. */
+  public long fileBytes() {
+    return left == null ? 0 : left.fileBytes();
+  }
+
+  /** Map outputs that it has left in files. */
+  public long fileOutputs() {
+    return left == null ? 0 : left.fileOutputs();
+  }
+
+  /** Whether segments were too much that it still uses. */
+  public boolean isRefused() {
+    return !noRoom.isEmpty();
+  }
+
+  /** Name of the executor. */
+  public String executorId() {
+    return Location.executorOf(socket);
+  }
+
+  /** How often something of it could not be written to a file. */
+  public int failedFiles() {
+    return left == null ? 0 : left.failedFiles();
+  }
+
+  /** Ids of the map outputs in files, by shuffle. */
+  public Map<Integer, Set<Long>> outputsInFiles() {
+    return left == null || state != State.LEFT ? Map.of() : left.outputsInFiles();
+  }
+
+  /** Drops what it has left in memory, and closes it if nothing is in files. */
+  public void dropMemory() {
+    if (left != null && state == State.LEFT) {
+      left.dropMemory();
+      closeIfEmpty();
+    }
+  }
+
+  /** Drops what it has left of a shuffle, and closes it if nothing else is there. */
+  public void drop(final int shuffleId) {
+    if (left != null && state == State.LEFT) {
+      left.drop(shuffleId);
+      closeIfEmpty();
+    }
+  }
+
+  private void closeIfEmpty() {
+    if (leftOutputs().isEmpty()) {
+      close();
+    }
+  }
+
+  private void takeOver() {
+    become(State.LEFT);
+    leftAt = clock.nanos();
+    boolean done = false;
+    try {
+      final LeftMemory memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
+      left = memory;
+      final SegmentServer serving =
+          new SegmentServer(
+              folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);
+      serving.start();
+      server = serving;
+      done = true;
+    } finally {
+      if (!done) {
+        close();
+      }
+    }
+    LOG.info(
+        "executor {} has ended and left shuffles {} in {} bytes",
+        socket,
+        leftOutputs().keySet(),
+        leftBytes());
+    closeIfEmpty();
+  }
+
+  private void become(final State next) {
+    state = State.TRANSITIONS.go(state, next, this);
+  }
+
+  /** Closes everything; readers keep what they have mapped. Idempotent. */
+  @Override
+  public void close() {
+    if (state == State.CLOSED) {
+      return;
+    }
+    become(State.CLOSED);
+    link.close();
+    try {
+      if (server != null) {
+        server.close();
+      }
+    } finally {
+      if (left != null) {
+        left.close(); // With what is held, under the lock by which it is copied.
+      } else {
+        held.values().forEach(SegmentHandle::close);
+        held.clear();
+      }
+      rootMemory.close();
+    }
+  }
+
+  @Override
+  public String toString() {
+    return "kept executor " + socket;
+  }
+}

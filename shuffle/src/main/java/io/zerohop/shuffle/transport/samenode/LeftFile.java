@@ -1,0 +1,310 @@
+package io.zerohop.shuffle.transport.samenode;
+
+import io.zerohop.device.Crc32c;
+import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
+import io.zerohop.shuffle.catalog.EntryCursor;
+import io.zerohop.shuffle.extent.ExtentWriter;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import java.io.EOFException;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.util.Arrays;
+import java.util.Collection;
+import java.util.function.LongFunction;
+import java.util.zip.CRC32C;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The map outputs of one shuffle that an executor has left, in a file. Nothing of it is mapped, and
+ * its index is in the file, too: of each map output only the id is in memory. Owns the file. Thread
+ * safe.
+ *
+ * <pre>
+ *  index: one entry for each block, by map output in the order of ids and then by partition
+ *    | offset | length | CRC32C | CRC32C of map id, partition and what is before |
+ *      8        8        4        4
+ *  data: blocks, in the order of their entries
+ * </pre>
+ *
+ * <p>Numbers are big endian. Checksums of blocks come from those that they were written to memory
+ * with, where there are any. So what was damaged in memory is found here as well.
+ */
+final class LeftFile implements AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(LeftFile.class);
+  private static final int ENTRY_BYTES = 2 * Long.BYTES + 2 * Integer.BYTES;
+  private static final int READ_BYTES = 64 << 10;
+
+  private final LeftFolder folder;
+  private final FileChannel file;
+  private final long[] maps;
+  private int partitions;
+  private long bytes;
+  private boolean closed;
+
+  private record Entry(long offset, long length, int crc) {}
+
+  private LeftFile(final LeftFolder folder, final FileChannel file, final Collection<Long> mapIds) {
+    this.folder = folder;
+    this.file = file;
+    this.maps = mapIds.stream().mapToLong(id -> id).sorted().toArray();
+  }
+
+  /**
+   * Writes map outputs.
+   *
+   * @param to is this one's from now on
+   * @param mapIds of complete ones, all in host memory
+   * @param segments maps segments, and keeps them mapped meanwhile
+   * @throws IOException if they cannot be written, or are no longer there; nothing stays behind
+   */
+  static LeftFile write(
+      final LeftFolder folder,
+      final FileChannel to,
+      final ShuffleView shuffle,
+      final Collection<Long> mapIds,
+      final LongFunction<@Nullable SegmentMemory> segments)
+      throws IOException {
+    final LeftFile file = new LeftFile(folder, to, mapIds);
+    boolean done = false;
+    try {
+      file.writeAll(shuffle, segments);
+      done = true;
+      return file;
+    } catch (final UncheckedIOException e) {
+      throw e.getCause();
+    } finally {
+      if (!done) {
+        file.close();
+      }
+    }
+  }
+
+  private void writeAll(
+      final ShuffleView shuffle, final LongFunction<@Nullable SegmentMemory> segments)
+      throws IOException {
+    final EntryCursor cursor = new EntryCursor();
+    find(shuffle, maps[0], cursor);
+    partitions = cursor.partitions();
+    final int rowBytes = Math.multiplyExact(partitions, ENTRY_BYTES);
+    final long indexBytes = (long) rowBytes * maps.length;
+    final long all = indexBytes + dataBytes(shuffle, cursor);
+    folder.reserve(all); // What has no room is not begun.
+    bytes = all;
+    file.position(indexBytes);
+    long end = indexBytes;
+    final ByteBuffer row = ByteBuffer.allocate(rowBytes);
+    final ExtentWriter writer = new ExtentWriter(file);
+    for (int index = 0; index < maps.length; index++) {
+      find(shuffle, maps[index], cursor);
+      if (cursor.partitions() != partitions) {
+        throw new IOException("map outputs of one shuffle have different numbers of partitions");
+      }
+      end += putRow(row.clear(), maps[index], cursor, segments, end);
+      forEachExtent(cursor, segments, (partition, address) -> writer.add(address, cursor.length()));
+      writeFully(row.flip(), (long) rowBytes * index);
+    }
+    writer.flush();
+    if (end != all) {
+      throw new IOException("map outputs have changed while they were written");
+    }
+  }
+
+  private long dataBytes(final ShuffleView shuffle, final EntryCursor cursor) throws IOException {
+    long all = 0;
+    for (final long mapId : maps) {
+      find(shuffle, mapId, cursor);
+      for (int partition = 0; partition < cursor.partitions(); partition++) {
+        for (int batch = 0; batch < cursor.batches(); batch++) {
+          all += cursor.extent(batch, partition) ? cursor.length() : 0;
+        }
+      }
+    }
+    return all;
+  }
+
+  private static void find(final ShuffleView shuffle, final long mapId, final EntryCursor cursor)
+      throws IOException {
+    if (!shuffle.find(mapId, cursor)) {
+      throw new IOException("map output " + mapId + " is no longer there");
+    }
+  }
+
+  /** Writes the index of a map output whose data begins at an offset; returns the data's bytes. */
+  private long putRow(
+      final ByteBuffer row,
+      final long mapId,
+      final EntryCursor cursor,
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final long start)
+      throws IOException {
+    final long[] lengths = new long[partitions];
+    final int[] sums = new int[partitions];
+    forEachExtent(
+        cursor,
+        segments,
+        (partition, address) -> {
+          final int sum =
+              cursor.checked() ? cursor.checksum() : Crc32c.of(address, cursor.length());
+          sums[partition] = Crc32c.join(sums[partition], sum, cursor.length());
+          lengths[partition] += cursor.length();
+        });
+    long at = start;
+    for (int partition = 0; partition < partitions; partition++) {
+      final Entry entry = new Entry(at, lengths[partition], sums[partition]);
+      row.putLong(entry.offset).putLong(entry.length).putInt(entry.crc);
+      row.putInt(checksum(mapId, partition, entry));
+      at += entry.length;
+    }
+    return at - start;
+  }
+
+  /** Takes the address of the extent at the cursor. */
+  @FunctionalInterface
+  private interface ExtentAddress {
+    void take(int partition, long address);
+  }
+
+  private static void forEachExtent(
+      final EntryCursor cursor,
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final ExtentAddress to)
+      throws IOException {
+    for (int partition = 0; partition < cursor.partitions(); partition++) {
+      for (int batch = 0; batch < cursor.batches(); batch++) {
+        if (cursor.extent(batch, partition)) {
+          final SegmentMemory memory = segments.apply(cursor.segmentId());
+          if (memory == null) {
+            throw new IOException("segment " + cursor.segmentId() + " is no longer there");
+          }
+          to.take(partition, cursor.address(memory));
+        }
+      }
+    }
+  }
+
+  private void writeFully(final ByteBuffer from, final long offset) throws IOException {
+    for (long at = offset; from.hasRemaining(); ) {
+      at += file.write(from, at);
+    }
+  }
+
+  private static int checksum(final long mapId, final int partition, final Entry entry) {
+    final CRC32C crc = new CRC32C();
+    crc.update(
+        ByteBuffer.allocate(3 * Long.BYTES + 2 * Integer.BYTES)
+            .putLong(mapId)
+            .putInt(partition)
+            .putLong(entry.offset)
+            .putLong(entry.length)
+            .putInt(entry.crc)
+            .flip());
+    return (int) crc.getValue();
+  }
+
+  /** Bytes of the file, its index included. */
+  long bytes() {
+    return bytes;
+  }
+
+  /** Map outputs in it. */
+  int outputs() {
+    return maps.length;
+  }
+
+  /** Returns the length of a block; negative if it is not there, or its entry is damaged. */
+  long bytes(final long mapId, final int partition) {
+    try {
+      final Entry entry = entry(mapId, partition);
+      return entry == null ? -1 : entry.length;
+    } catch (final IOException e) {
+      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      return -1;
+    }
+  }
+
+  /** As {@link LeftBlocks#read}. */
+  boolean read(final long mapId, final int partition, final long from, final ByteBuffer to) {
+    try {
+      final Entry entry = entry(mapId, partition);
+      if (entry == null || to.remaining() > entry.length - from) {
+        return false;
+      }
+      final ByteBuffer part = to.duplicate();
+      final boolean isWhole = part.remaining() == entry.length;
+      readFully(to, entry.offset + from);
+      if (from == 0 && entry.crc != (isWhole ? checksum(part) : checksum(entry))) {
+        throw new IOException("a block is damaged");
+      }
+      return true;
+    } catch (final IOException e) {
+      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      return false;
+    }
+  }
+
+  private @Nullable Entry entry(final long mapId, final int partition) throws IOException {
+    final int index = Arrays.binarySearch(maps, mapId);
+    if (index < 0 || partition < 0 || partition >= partitions) {
+      return null;
+    }
+    final ByteBuffer read = ByteBuffer.allocate(ENTRY_BYTES);
+    readFully(read, ((long) index * partitions + partition) * ENTRY_BYTES);
+    read.flip();
+    final Entry entry = new Entry(read.getLong(), read.getLong(), read.getInt());
+    if (read.getInt() != checksum(mapId, partition, entry)) {
+      throw new IOException("its index is damaged");
+    }
+    return entry;
+  }
+
+  private static int checksum(final ByteBuffer block) {
+    final CRC32C crc = new CRC32C();
+    crc.update(block);
+    return (int) crc.getValue();
+  }
+
+  private int checksum(final Entry entry) throws IOException {
+    final CRC32C crc = new CRC32C();
+    final ByteBuffer part = ByteBuffer.allocate(READ_BYTES);
+    for (long done = 0; done < entry.length; done += part.limit()) {
+      part.clear().limit((int) Math.min(READ_BYTES, entry.length - done));
+      readFully(part, entry.offset + done);
+      crc.update(part.flip());
+    }
+    return (int) crc.getValue();
+  }
+
+  private void readFully(final ByteBuffer to, final long offset) throws IOException {
+    final int end = to.limit();
+    for (long at = offset; to.position() < end; ) {
+      to.limit(Math.min(end, to.position() + READ_BYTES)); // The JDK keeps a copy of that size.
+      final int count = file.read(to, at);
+      if (count < 0) {
+        throw new EOFException("the file is too short");
+      }
+      at += count;
+    }
+  }
+
+  /** Removes it; reads under way fail. Idempotent. */
+  @Override
+  public void close() {
+    synchronized (this) {
+      if (closed) {
+        return;
+      }
+      closed = true;
+    }
+    try {
+      file.close();
+    } catch (final IOException e) {
+      LOG.info("a file of {} was not closed", folder, e);
+    } finally {
+      folder.release(bytes);
+    }
+  }
+}

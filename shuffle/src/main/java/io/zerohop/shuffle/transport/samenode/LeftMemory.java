@@ -1,0 +1,615 @@
+package io.zerohop.shuffle.transport.samenode;
+
+import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Crc32c;
+import io.zerohop.device.Device;
+import io.zerohop.device.PeerAccess;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.PeerLink.Loan;
+import io.zerohop.device.exchange.SegmentServer.PeerInfo;
+import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FdHandle;
+import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
+import io.zerohop.shuffle.catalog.EntryCursor;
+import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier.Snapshot;
+import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.agrona.concurrent.UnsafeBuffer;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * The memory that an executor has left, as its keeper serves it. Nobody writes to it any more; only
+ * the root is the keeper's own copy, since readers write to its lanes and the keeper takes shuffles
+ * off its list that are dropped, or in files. Those are read by asking the keeper. Owns the root,
+ * the descriptors and the files. Thread safe.
+ */
+final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
+  private static final Logger LOG = LoggerFactory.getLogger(LeftMemory.class);
+
+  private final Device device;
+  private final Clock clock;
+  private final String owner;
+  private final Greeting greeting;
+  private final RootSegment root;
+  private final RootView view;
+  private final Map<Long, SegmentHandle> held;
+  private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+
+  /** Segments that are mapped to read their blocks here. */
+  private final Map<Long, SegmentMemory> mapped = new HashMap<>();
+
+  /** Over what is mapped; absent while nothing is. */
+  private @Nullable CatalogView catalog;
+
+  private boolean wasRead;
+
+  /** What is in files, by shuffle. */
+  private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
+
+  /** How often shuffles that are here could not be written to files. */
+  @GuardedBy("this")
+  private final Map<Integer, Integer> failures = new HashMap<>();
+
+  /** Shuffles that cannot be written to files, since some of their memory is a GPU's. */
+  @GuardedBy("this")
+  private final Set<Integer> notForFiles = new HashSet<>();
+
+  /** Memory of what is in files now, as long as readers may look for it. */
+  @GuardedBy("this")
+  private final List<Leaving> leaving = new ArrayList<>();
+
+  @GuardedBy("this")
+  private long leavingBytes;
+
+  /** Whether memory has gone since that was asked last. */
+  @GuardedBy("this")
+  private boolean hasFreed;
+
+  @GuardedBy("this")
+  private int lanesTaken;
+
+  @GuardedBy("this")
+  private long readAt;
+
+  @GuardedBy("this")
+  private long sharedSegments;
+
+  @GuardedBy("this")
+  private long sharedBytes;
+
+  /** Segments, and the leases that were open when what lies there was in files. */
+  private record Leaving(Set<Long> segments, Snapshot leases) {}
+
+  /** Ids of the map outputs that readers find whole, by shuffle. */
+  private Map<Integer, Set<Long>> outputs = Map.of();
+
+  /**
+   * Takes over the descriptors.
+   *
+   * @param owner names the executor in messages
+   * @param greeting of the executor
+   * @param ended its root, which nobody writes any more and the caller closes
+   */
+  LeftMemory(
+      final Device device,
+      final String owner,
+      final Greeting greeting,
+      final SegmentMemory ended,
+      final Map<Long, SegmentHandle> held,
+      final Clock clock) {
+    this.device = device;
+    this.clock = clock;
+    this.readAt = clock.nanos();
+    this.owner = owner;
+    this.greeting = greeting;
+    this.held = held;
+    root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
+    boolean done = false;
+    try {
+      root.lanes().freeze();
+      view = new RootView(root.memory(), greeting.incarnation(), owner);
+      closeUnused();
+      done = true;
+    } finally {
+      if (!done) {
+        root.close();
+      }
+    }
+  }
+
+  /** Ids of the map outputs that readers find whole, by shuffle; none has no output. */
+  synchronized Map<Integer, Set<Long>> outputs() {
+    return outputs;
+  }
+
+  /** Bytes of all segments. */
+  synchronized long bytes() {
+    return held.values().stream().mapToLong(SegmentHandle::bytes).sum();
+  }
+
+  /** Forgets a shuffle, and closes the segments in which nothing else lies. */
+  synchronized void drop(final int shuffleId) {
+    root.unlist(shuffleId);
+    final LeftFile file = files.remove(shuffleId);
+    if (file != null) {
+      file.close();
+    }
+    closeUnused();
+  }
+
+  private synchronized void closeUnused() {
+    final Set<Long> used = used();
+    leaving.removeIf(one -> one.leases.passed());
+    final Set<Long> lookedFor = new HashSet<>();
+    leaving.forEach(one -> lookedFor.addAll(one.segments));
+    leavingBytes = 0;
+    for (final Iterator<Map.Entry<Long, SegmentHandle>> all = held.entrySet().iterator();
+        all.hasNext(); ) {
+      final Map.Entry<Long, SegmentHandle> entry = all.next();
+      if (lookedFor.contains(entry.getKey()) && !used.contains(entry.getKey())) {
+        leavingBytes += entry.getValue().bytes();
+      } else if (!used.contains(entry.getKey())) {
+        root.retire(entry.getKey());
+        entry.getValue().close();
+        all.remove();
+        hasFreed = true;
+      }
+    }
+  }
+
+  /** The segments in which something lies; a shuffle with no whole output is forgotten. */
+  @GuardedBy("this")
+  private Set<Long> used() {
+    final Set<Long> used = new HashSet<>();
+    final Map<Integer, Set<Long>> found = new HashMap<>();
+    unmap();
+    try {
+      for (final int shuffleId : view.shuffles()) {
+        final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
+        if (whole.isEmpty()) {
+          root.unlist(shuffleId);
+        } else {
+          whole.values().forEach(used::addAll);
+          found.put(shuffleId, Set.copyOf(whole.keySet()));
+        }
+      }
+      for (final int shuffleId : files.keySet()) {
+        found.put(shuffleId, outputs.getOrDefault(shuffleId, Set.of()));
+      }
+      outputs = Map.copyOf(found);
+      failures.keySet().retainAll(found.keySet());
+      return used;
+    } finally {
+      unmap();
+    }
+  }
+
+  @GuardedBy("this")
+  private CatalogView catalog() {
+    CatalogView known = catalog;
+    if (known == null) {
+      known =
+          new CatalogView(
+              view, id -> mapped.computeIfAbsent(id, this::map), owner, greeting.incarnation());
+      catalog = known;
+    }
+    return known;
+  }
+
+  @GuardedBy("this")
+  private void unmap() {
+    catalog = null;
+    mapped.values().forEach(SegmentMemory::close);
+    mapped.clear();
+  }
+
+  /** Unmaps what nobody has read here since the last call. */
+  synchronized void unmapUnread() {
+    if (!wasRead) {
+      unmap();
+    }
+    wasRead = false;
+  }
+
+  /** How long nobody has read here, in nanoseconds. */
+  synchronized long unreadNanos() {
+    final int taken = root.lanes().taken();
+    if (taken != lanesTaken) {
+      lanesTaken = taken;
+      readAt = clock.nanos();
+    }
+    return clock.since(readAt);
+  }
+
+  /**
+   * Returns a shuffle that is in host memory and may be written to a file; absent if none is. One
+   * that could not be written comes behind the others.
+   */
+  synchronized @Nullable Integer inMemory() {
+    Integer best = null;
+    int least = Integer.MAX_VALUE;
+    for (final Integer shuffleId : outputs.keySet()) {
+      final int failed = failures.getOrDefault(shuffleId, 0);
+      if (!files.containsKey(shuffleId) && !notForFiles.contains(shuffleId) && failed < least) {
+        best = shuffleId;
+        least = failed;
+      }
+    }
+    return best;
+  }
+
+  /** How often something could not be written to a file. */
+  synchronized int failedFiles() {
+    return failures.values().stream().mapToInt(count -> count).sum();
+  }
+
+  /** Counts a failure, unless the shuffle was dropped meanwhile, which explains it. */
+  private synchronized boolean isFailureOf(final int shuffleId) {
+    if (isThere(shuffleId)) {
+      failures.merge(shuffleId, 1, Integer::sum);
+      return true;
+    }
+    return false;
+  }
+
+  /** Ids of the map outputs in files, by shuffle. */
+  synchronized Map<Integer, Set<Long>> outputsInFiles() {
+    final Map<Integer, Set<Long>> found = new HashMap<>(outputs);
+    found.keySet().retainAll(files.keySet());
+    return found;
+  }
+
+  /** Whether some of it is a GPU's memory. */
+  synchronized boolean isOnGpu() {
+    return held.keySet().stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
+  }
+
+  /** Forgets the shuffles that are not in files, and closes their segments. */
+  synchronized void dropMemory() {
+    for (final int shuffleId : outputs.keySet()) {
+      if (!files.containsKey(shuffleId)) {
+        root.unlist(shuffleId);
+      }
+    }
+    closeUnused();
+  }
+
+  /** Bytes that go as soon as those who read have ended. */
+  synchronized long leavingBytes() {
+    return leavingBytes;
+  }
+
+  /** Bytes in files. */
+  long fileBytes() {
+    return files.values().stream().mapToLong(LeftFile::bytes).sum();
+  }
+
+  /** Map outputs in files. */
+  long fileOutputs() {
+    return files.values().stream().mapToLong(LeftFile::outputs).sum();
+  }
+
+  /**
+   * Writes a shuffle to a file, and serves it from there. Its memory goes once all who may look for
+   * it there have ended, see {@link #settle}. Called by one thread; waits for the disk. What cannot
+   * be written stays in memory.
+   */
+  void spill(final LeftFolder to) {
+    final Integer shuffleId = inMemory();
+    final Map<Long, Set<Long>> whole = shuffleId == null ? Map.of() : toSpill(shuffleId);
+    if (shuffleId == null || whole.isEmpty()) {
+      return;
+    }
+    final Map<Long, SegmentMemory> own = new HashMap<>();
+    try {
+      final CatalogView known =
+          new CatalogView(
+              view, id -> own.computeIfAbsent(id, this::mapHeld), owner, greeting.incarnation());
+      final ShuffleView shuffle = listed(known, shuffleId);
+      if (shuffle != null) {
+        install(
+            shuffleId,
+            whole,
+            LeftFile.write(
+                to,
+                to.create(),
+                shuffle,
+                whole.keySet(),
+                id -> own.computeIfAbsent(id, this::mapHeld)));
+      }
+    } catch (final IOException | ZerohopException | OutOfMemoryError e) {
+      if (isFailureOf(shuffleId)) {
+        to.failed("shuffle " + shuffleId + " of executor " + owner, e);
+      }
+    } finally {
+      own.values().forEach(SegmentMemory::close);
+    }
+  }
+
+  private synchronized Map<Long, Set<Long>> toSpill(final int shuffleId) {
+    if (!isThere(shuffleId)) {
+      return Map.of();
+    }
+    final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
+    final boolean isOnHost =
+        whole.values().stream()
+            .flatMap(Set::stream)
+            .allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
+    if (whole.isEmpty() || !isOnHost) {
+      notForFiles.add(shuffleId);
+      return Map.of();
+    }
+    return whole;
+  }
+
+  /** Only as long as the root is there. */
+  private synchronized @Nullable ShuffleView listed(final CatalogView known, final int shuffleId) {
+    return isThere(shuffleId) ? known.shuffle(shuffleId) : null;
+  }
+
+  private synchronized boolean isThere(final int shuffleId) {
+    return outputs.containsKey(shuffleId);
+  }
+
+  private synchronized @Nullable SegmentMemory mapHeld(final long segmentId) {
+    return map(segmentId);
+  }
+
+  private synchronized void install(
+      final int shuffleId, final Map<Long, Set<Long>> whole, final LeftFile file) {
+    if (!isThere(shuffleId)) {
+      file.close(); // It was dropped meanwhile.
+      return;
+    }
+    files.put(shuffleId, file);
+    root.unlist(shuffleId);
+    final Set<Long> segments = new HashSet<>();
+    whole.values().forEach(segments::addAll);
+    leaving.add(new Leaving(segments, root.lanes().snapshot()));
+    closeUnused();
+    LOG.info("shuffle {} of executor {} is in a file of {} bytes", shuffleId, owner, file.bytes());
+  }
+
+  /**
+   * Closes memory of what is in files, if nobody looks for it there.
+   *
+   * @return whether some has gone since the last call
+   */
+  synchronized boolean settle() {
+    if (leaving.stream().anyMatch(one -> one.leases.passed())) {
+      closeUnused();
+    }
+    final boolean was = hasFreed;
+    hasFreed = false;
+    return was;
+  }
+
+  @Override
+  public long bytes(final int shuffleId, final long mapId, final int partition) {
+    final LeftFile file = files.get(shuffleId);
+    if (file != null) {
+      return file.bytes(mapId, partition);
+    }
+    final long bytes = bytesInMemory(shuffleId, mapId, partition);
+    final LeftFile since = bytes < 0 ? files.get(shuffleId) : null; // It may just have moved.
+    return since == null ? bytes : since.bytes(mapId, partition);
+  }
+
+  private synchronized long bytesInMemory(
+      final int shuffleId, final long mapId, final int partition) {
+    final long[] bytes = {0};
+    final boolean isThere =
+        forEachExtent(
+            shuffleId, mapId, partition, (cursor, address) -> bytes[0] += cursor.length());
+    return isThere ? bytes[0] : -1;
+  }
+
+  @Override
+  public boolean read(
+      final int shuffleId,
+      final long mapId,
+      final int partition,
+      final long from,
+      final ByteBuffer to) {
+    final LeftFile file = files.get(shuffleId);
+    if (file != null) {
+      return file.read(mapId, partition, from, to);
+    }
+    final int position = to.position();
+    if (readInMemory(shuffleId, mapId, partition, from, to)) {
+      return true;
+    }
+    final LeftFile since = files.get(shuffleId); // It may just have moved.
+    return since != null && since.read(mapId, partition, from, to.position(position));
+  }
+
+  @Override
+  public boolean isInFile(final int shuffleId) {
+    return files.containsKey(shuffleId);
+  }
+
+  private synchronized boolean readInMemory(
+      final int shuffleId,
+      final long mapId,
+      final int partition,
+      final long from,
+      final ByteBuffer to) {
+    final long[] behind = {from};
+    final boolean[] isDamaged = {false};
+    final boolean isThere =
+        forEachExtent(
+            shuffleId,
+            mapId,
+            partition,
+            (cursor, address) -> {
+              isDamaged[0] |=
+                  from == 0
+                      && cursor.checked()
+                      && Crc32c.of(address, cursor.length()) != cursor.checksum();
+              final long begin = behind[0];
+              behind[0] = Math.max(0, begin - cursor.length());
+              final long rest = cursor.length() - begin;
+              if (rest > 0 && to.hasRemaining()) {
+                final int length = (int) Math.min(rest, to.remaining());
+                new UnsafeBuffer(address + begin, length).getBytes(0, to, length);
+              }
+            });
+    if (isDamaged[0]) {
+      LOG.info("map output {} of shuffle {} of executor {} is damaged", mapId, shuffleId, owner);
+    }
+    return isThere && !isDamaged[0] && !to.hasRemaining();
+  }
+
+  /** Takes an extent and its address here. */
+  @FunctionalInterface
+  private interface ExtentConsumer {
+    void extent(EntryCursor cursor, long address);
+  }
+
+  /** Returns whether all extents of the block are in host memory, and were given. */
+  @GuardedBy("this")
+  private boolean forEachExtent(
+      final int shuffleId, final long mapId, final int partition, final ExtentConsumer consumer) {
+    if (!outputs.getOrDefault(shuffleId, Set.of()).contains(mapId)) {
+      return false;
+    }
+    wasRead = true;
+    readAt = clock.nanos();
+    try {
+      final ShuffleView shuffle = catalog().shuffle(shuffleId);
+      final EntryCursor cursor = new EntryCursor();
+      if (shuffle == null || !shuffle.find(mapId, cursor)) {
+        return false;
+      }
+      for (int batch = 0; batch < cursor.batches(); batch++) {
+        if (cursor.extent(batch, partition)) {
+          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), this::map);
+          if (memory == null) {
+            return false;
+          }
+          consumer.extent(cursor, cursor.address(memory));
+        }
+      }
+      return true;
+    } catch (final ZerohopException e) {
+      LOG.info("a block of executor {} is not read: {}", owner, e.getMessage());
+      return false;
+    }
+  }
+
+  private Map<Long, Set<Long>> wholeOutputs(final CatalogView known, final int shuffleId) {
+    try {
+      final ShuffleView shuffle = known.shuffle(shuffleId);
+      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
+      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
+      return whole;
+    } catch (final ZerohopException e) {
+      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
+      return Map.of();
+    }
+  }
+
+  private @Nullable SegmentMemory map(final long segmentId) {
+    final SegmentHandle handle = held.get(segmentId);
+    return handle == null || SegmentIds.tier(segmentId) != Tier.HOST
+        ? null
+        : new SegmentMemory(
+            segmentId, device.map(copyOf(handle), "executor " + owner, PeerAccess.READ));
+  }
+
+  @Override
+  public byte[] connected(final PeerInfo peer) {
+    final int block = root.lanes().connect();
+    final long generation = block < 0 ? 0 : root.lanes().generation(block);
+    if (block >= 0) {
+      laneBlocks.put(peer.connectionId(), block);
+    }
+    return new Greeting(
+            block, generation, root.memory().id(), greeting.incarnation(), greeting.view())
+        .encode();
+  }
+
+  @Override
+  public synchronized @Nullable SegmentHandle export(final long segmentId) {
+    if (segmentId == root.memory().id()) {
+      return root.memory().segment().export();
+    }
+    final SegmentHandle handle = held.get(segmentId);
+    if (handle == null) {
+      return null;
+    }
+    readAt = clock.nanos();
+    sharedSegments++;
+    sharedBytes += handle.bytes();
+    return copyOf(handle);
+  }
+
+  /** Segments whose descriptors readers got, also after the end. */
+  synchronized long sharedSegments() {
+    return sharedSegments;
+  }
+
+  /** Their bytes. */
+  synchronized long sharedBytes() {
+    return sharedBytes;
+  }
+
+  /** Returns a second handle, for the caller to close. */
+  private static SegmentHandle copyOf(final SegmentHandle handle) {
+    return new FdHandle(Descriptor.duplicate(handle.fd()), handle.bytes());
+  }
+
+  @Override
+  public @Nullable Loan lend(final PeerInfo peer, final long bytes) {
+    return null;
+  }
+
+  @Override
+  public void returned(final PeerInfo peer, final long segmentId) {
+    // Nothing is lent.
+  }
+
+  @Override
+  public void failed(final Throwable cause) {
+    // Nothing here changes; readers keep what they have mapped.
+  }
+
+  @Override
+  public void disconnected(final PeerInfo peer) {
+    final Integer block = laneBlocks.remove(peer.connectionId());
+    if (block != null) {
+      root.lanes().disconnect(block);
+    }
+  }
+
+  @Override
+  public synchronized void close() {
+    outputs = Map.of();
+    files.values().forEach(LeftFile::close);
+    files.clear();
+    unmap();
+    held.values().forEach(SegmentHandle::close);
+    held.clear();
+    root.close();
+  }
+}

@@ -1,0 +1,169 @@
+package io.zerohop.shuffle.transport.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.Signal;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Consumer;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Questions about blocks that an owner does not have, so that no carrier is needed. */
+public class RemoteServiceTest {
+  private static final long LINK = 3;
+
+  /** More than are sent at a time. */
+  private static final int MANY = 20;
+
+  private static final int ROUNDS = 50_000;
+
+  private final Devices devices = new Devices(null);
+  private final Deque<Runnable> chores = new ArrayDeque<>();
+  private final AtomicInteger answers = new AtomicInteger();
+
+  @AfterEach
+  void close() {
+    devices.close();
+  }
+
+  private RemoteService<SentReader> service(final Executor slow) {
+    final Slabs slabs = new Slabs(devices.host()::hostBuffer, 0, Clock.system());
+    return serviceOfNothing(
+        new Sends(null, slabs, devices, Config.defaults(), Clock.system(), slow), slow);
+  }
+
+  /** Serves an owner that holds no map output; all but sending by the caller. */
+  public static <R extends ServedReader> RemoteService<R> serviceOfNothing(
+      final CarrierAnswers<R> more, final Executor slow) {
+    return new RemoteService<>(
+        1, more, NOTHING, Duration.ofMinutes(1), Clock.system(), Runnable::run, slow);
+  }
+
+  /** An owner without map outputs. */
+  static final BlockHolder NOTHING =
+      new BlockHolder() {
+        @Override
+        public OwnOutput retain(final int shuffleId, final long mapId) {
+          return null;
+        }
+
+        @Override
+        public Signal ready(final OwnOutput retained) {
+          throw new AssertionError("it has none");
+        }
+      };
+
+  private static long open(final RemoteService<SentReader> service) {
+    final long[] lease = new long[1];
+    service.asked(
+        LINK,
+        ByteBuffer.allocate(9).put(Wire.OPEN).putInt(1).putInt(0).flip(),
+        answer -> {
+          assertThat(answer.get()).isEqualTo(Wire.GRANTED);
+          lease[0] = answer.getLong();
+        });
+    return lease[0];
+  }
+
+  private static void send(
+      final RemoteService<SentReader> service,
+      final long lease,
+      final Consumer<ByteBuffer> answer) {
+    final ByteBuffer question = ByteBuffer.allocate(17).put(Wire.SEND).putLong(lease).putLong(1);
+    service.asked(LINK, question.flip(), answer);
+  }
+
+  private static void drop(final RemoteService<SentReader> service, final long lease) {
+    service.asked(LINK, ByteBuffer.allocate(9).put(Wire.CLOSE).putLong(lease).flip(), answer -> {});
+  }
+
+  private void refused(final ByteBuffer answer) {
+    assertThat(answer.get()).isEqualTo(Wire.REFUSED);
+    answers.incrementAndGet();
+  }
+
+  private void runChores() {
+    for (Runnable chore = chores.poll(); chore != null; chore = chores.poll()) {
+      chore.run();
+    }
+  }
+
+  @Test
+  void whatIsClosedBeforeItsTurnIsRefused() {
+    final RemoteService<SentReader> service = service(chores::add);
+    for (int i = 0; i < MANY; i++) {
+      final long lease = open(service);
+      send(service, lease, this::refused);
+      drop(service, lease);
+    }
+    runChores();
+    assertThat(answers).hasValue(MANY);
+    assertThat(service.leases()).isZero();
+  }
+
+  /** The reader is gone, say. Its place goes to the next one, and the thread lives on. */
+  @Test
+  void anAnswerThatIsNotTakenHoldsNothingUp() {
+    final RemoteService<SentReader> service = service(chores::add);
+    for (int i = 0; i < MANY; i++) {
+      send(
+          service,
+          open(service),
+          answer -> {
+            answers.incrementAndGet();
+            throw new IllegalStateException("a test wants it");
+          });
+    }
+    runChores();
+    assertThat(answers).hasValue(MANY);
+    send(service, 77, this::refused);
+    runChores();
+    assertThat(answers).hasValue(MANY + 1);
+  }
+
+  /** SENDs and the CLOSEs of their leases, at once. */
+  @Test
+  void whatIsClosedInItsTurnIsAnswered() {
+    final RemoteService<SentReader> service = service(Runnable::run);
+    final AtomicLong opened = new AtomicLong();
+    final AtomicBoolean over = new AtomicBoolean();
+    final CompletableFuture<Void> closing =
+        CompletableFuture.runAsync(
+            () -> {
+              for (long lease = 1; lease <= ROUNDS; lease++) {
+                while (opened.get() < lease && !over.get()) {
+                  Thread.onSpinWait();
+                }
+                drop(service, lease);
+              }
+            });
+    try {
+      for (int i = 1; i <= ROUNDS; i++) {
+        final long lease = open(service);
+        opened.set(lease);
+        send(service, lease, this::refused);
+        if (answers.get() != i) {
+          throw new AssertionError("no answer to request " + i);
+        }
+      }
+    } finally {
+      over.set(true);
+      closing.join();
+    }
+    assertThat(service.leases()).isZero();
+  }
+}

@@ -1,0 +1,114 @@
+package io.zerohop.shuffle.transport.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.transport.remote.Carrier.Road;
+import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
+import java.lang.reflect.Proxy;
+import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import org.junit.jupiter.api.Test;
+
+class ServedReaderTest {
+  private final ServedReader reader = new ServedReader(lease -> {}, Clock.system());
+
+  private static ServedLease lease() {
+    return ServedLease.of(RemoteServiceTest.NOTHING, 1, ByteBuffer.allocate(4), Clock.system());
+  }
+
+  @Test
+  void aLeaseThatIsFoundIsHeldOnceMore() {
+    final ServedLease lease = lease();
+    reader.hold(1, lease);
+    assertThat(reader.find(1)).isSameAs(lease);
+    assertThat(reader.drop(1)).isTrue();
+    assertThat(lease.retain()).as("by who found it").isTrue();
+    assertThat(reader.find(1)).isNull();
+  }
+
+  @Test
+  void whoTakesNothingLosesItsConnection() {
+    final List<String> closed = new ArrayList<>();
+    final Deque<Road> endpoints =
+        new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
+    final Carrier engine = stub(Carrier.class, method -> endpoints.poll());
+    final SentReader slow = new SentReader(engine, Runnable::run, lease -> {}, Clock.system());
+    slow.address(new byte[1]);
+    final Road first = slow.back();
+    slow.sends(7);
+    slow.expire(TimeUnit.HOURS.toNanos(1));
+    assertThat(closed).as("it has time").isEmpty();
+    slow.expire(-1);
+    assertThat(closed).containsExactly("first");
+    assertThat(slow.back() == first).as("the next message goes by a new endpoint").isFalse();
+    slow.sent(7);
+    slow.expire(-1);
+    assertThat(closed).as("nothing is on its way").containsExactly("first");
+  }
+
+  /** What a lost connection leaves to do is done later, when the next message may be under way. */
+  @Test
+  @SuppressWarnings("unchecked")
+  void aRoadThatWasLostIsReplacedAtOnce() {
+    final List<String> closed = new ArrayList<>();
+    final Deque<Road> roads =
+        new ArrayDeque<>(List.of(endpoint("first", closed), endpoint("second", closed)));
+    final List<Consumer<String>> failures = new ArrayList<>();
+    final Carrier carrier =
+        call(
+            Carrier.class,
+            arguments -> {
+              failures.add((Consumer<String>) arguments[1]);
+              return roads.poll();
+            });
+    final Deque<Runnable> later = new ArrayDeque<>();
+    final SentReader busy = new SentReader(carrier, later::add, lease -> {}, Clock.system());
+    busy.address(new byte[1]);
+    final Road first = busy.back();
+    failures.get(0).accept("reset by a test");
+    final Road second = busy.back();
+    assertThat(second == first).as("a road that was lost").isFalse();
+    assertThat(closed).containsExactly("first");
+    later.forEach(Runnable::run);
+    assertThat(busy.back() == second).as("the new road stays").isTrue();
+    assertThat(closed).containsExactly("first");
+  }
+
+  private static Road endpoint(final String name, final List<String> closed) {
+    return stub(Road.class, method -> method.equals("close") && closed.add(name));
+  }
+
+  /** Answers each call by its name. */
+  private static <T> T stub(final Class<T> type, final Function<String, Object> answer) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> answer.apply(method.getName())));
+  }
+
+  /** Answers each call by its arguments. */
+  private static <T> T call(final Class<T> type, final Function<Object[], Object> answer) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> answer.apply(arguments)));
+  }
+
+  /** Another thread drops it: it was found in the table, and is released by now. */
+  @Test
+  void aLeaseThatEndsMeanwhileIsNotFound() {
+    final ServedLease lease = lease();
+    reader.hold(1, lease);
+    lease.release();
+    assertThat(reader.find(1)).isNull();
+  }
+}
