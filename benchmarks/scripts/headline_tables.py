@@ -105,9 +105,7 @@ LINES = (
     ("TPC-DS, scale 10, 2 GPUs", "gpu_tpcds_two", tpcds(200), FILES),
     ("TPC-DS, scale 10, 200 partitions", "gpu_tpcds_partitions", tpcds(200), FILES),
     ("TPC-DS, scale 10, 2,000 partitions", "gpu_tpcds_partitions", tpcds(2000), FILES),
-    ("TPC-DS, scale 100, 2 GPUs", "gpu_tpcds_100", tpcds(200), FILES),
     ("TPC-H, scale 100, 2 GPUs", "gpu_outofcore", tpch, FILES),
-    ("Parquet tables written, scale 100, 2 GPUs", "gpu_etl", written, FILES),
     (
         "RAPIDS' exchanges",
         "gpu_blocks",
