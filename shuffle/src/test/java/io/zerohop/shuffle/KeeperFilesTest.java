@@ -115,6 +115,7 @@ class KeeperFilesTest {
             channels::open,
             files,
             "1.2",
+            () -> Long.MAX_VALUE,
             Clock.system());
     keeping =
         new Thread(

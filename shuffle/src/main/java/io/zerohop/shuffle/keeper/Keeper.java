@@ -32,6 +32,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -99,7 +100,12 @@ public final class Keeper implements AutoCloseable {
   private final Limits limits;
   private final Driver driver;
   private final String release;
+  private final LongSupplier memory;
   private final Clock clock;
+
+  /** With less available, the machine's or container's memory is short. */
+  private final long leastMemory =
+      Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
 
   /** Of this process, which is the keeper's own. */
   private final long startedMillis =
@@ -170,6 +176,7 @@ public final class Keeper implements AutoCloseable {
       final Driver driver,
       final @Nullable LeftFolder files,
       final String release,
+      final LongSupplier memory,
       final Clock clock) {
     this.folder = folder;
     this.secret = secret.clone();
@@ -177,6 +184,7 @@ public final class Keeper implements AutoCloseable {
     this.driver = driver;
     this.files = files;
     this.release = release;
+    this.memory = memory;
     this.clock = clock;
     this.housekeeping = new Housekeeping(clock);
     this.lookAt = clock.nanos();
@@ -198,6 +206,7 @@ public final class Keeper implements AutoCloseable {
    * @param files where outputs may go that take room in memory; absent if nowhere. Used only with
    *     such a channel, by which they are read
    * @param release of its jar, which executors show
+   * @param memory bytes that the machine or container has available
    * @throws ZerohopException (FALLBACK) if there is one already
    */
   public static Keeper start(
@@ -208,8 +217,9 @@ public final class Keeper implements AutoCloseable {
       final @Nullable Function<ControlService, ControlChannel> channels,
       final @Nullable LeftFolder files,
       final String release,
+      final LongSupplier memory,
       final Clock clock) {
-    final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, clock);
+    final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, memory, clock);
     boolean done = false;
     try {
       keeper.claim = folder.claim(Location.KEEPER);
@@ -439,7 +449,11 @@ public final class Keeper implements AutoCloseable {
   private void report() {
     final List<KeptExecutor> ended;
     synchronized (this) {
-      ended = executors.stream().filter(executor -> !executor.leftOutputs().isEmpty()).toList();
+      ended =
+          executors.stream()
+              .filter(executor -> !executor.leftOutputs().isEmpty())
+              .sorted(KeptExecutor.BY_END)
+              .toList();
       ended.forEach(KeptExecutor::unmapUnread);
     }
     final KeptExecutor over = tooMuch(ended);
@@ -485,8 +499,7 @@ public final class Keeper implements AutoCloseable {
         return before;
       }
     }
-    final long all = Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes());
-    isMemoryShort = !ended.isEmpty() && AvailableMemory.bytes() <= all / SPARE_PART;
+    isMemoryShort = !ended.isEmpty() && memory.getAsLong() <= leastMemory;
     return !isMemoryShort || toSpill() != null
         ? null
         : ended.stream()

@@ -17,6 +17,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -36,6 +37,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class KeptExecutor implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(KeptExecutor.class);
+
+  /** Those that ended first come first; of such that have left something. */
+  public static final Comparator<KeptExecutor> BY_END =
+      (one, other) -> Long.signum(one.leftAt - other.leftAt);
 
   /** The process of a lost connection has to end within it. */
   private static final Duration END_LIMIT = Duration.ofSeconds(20);
