@@ -234,7 +234,13 @@ public final class Keeper implements AutoCloseable {
       keeper.far = channels == null ? null : openedTo(channels, keeper.farReads);
       keeper.reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper::report);
-      keeper.housekeeping.everyLong("files", SPILL, () -> keeper.isSpillDue, keeper::spill);
+      if (files != null) {
+        keeper.housekeeping.everyLong(
+            "files",
+            SPILL,
+            () -> keeper.isSpillDue || files.hasDropped(),
+            () -> keeper.spill(files));
+      }
       done = true;
       return keeper;
     } finally {
@@ -355,14 +361,15 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  private void spill() {
+  private void spill(final LeftFolder to) {
     final KeptExecutor executor;
     synchronized (this) {
       executor = toSpill();
     }
-    if (executor != null && files != null) {
-      executor.spill(files); // Others are served meanwhile.
+    if (executor != null) {
+      executor.spill(to); // Others are served meanwhile.
     }
+    to.free();
     synchronized (this) {
       settle();
     }
@@ -573,6 +580,9 @@ public final class Keeper implements AutoCloseable {
     }
     synchronized (this) {
       end();
+    }
+    if (files != null) {
+      files.free();
     }
   }
 

@@ -16,6 +16,8 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
 import java.util.function.LongFunction;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -48,7 +50,7 @@ final class LeftFile implements AutoCloseable {
   private final long[] maps;
   private int partitions;
   private long bytes;
-  private boolean closed;
+  private final AtomicBoolean isDropped = new AtomicBoolean();
 
   private record Entry(long offset, long length, int crc) {}
 
@@ -64,19 +66,21 @@ final class LeftFile implements AutoCloseable {
    * @param to is this one's from now on
    * @param mapIds of complete ones, all in host memory
    * @param segments maps segments, and keeps them mapped meanwhile
-   * @throws IOException if they cannot be written, or are no longer there; nothing stays behind
+   * @param wanted whether to go on, asked for each part
+   * @throws IOException if they cannot be written, or are no longer there or wanted
    */
   static LeftFile write(
       final LeftFolder folder,
       final FileChannel to,
       final ShuffleView shuffle,
       final Collection<Long> mapIds,
-      final LongFunction<@Nullable SegmentMemory> segments)
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final BooleanSupplier wanted)
       throws IOException {
     final LeftFile file = new LeftFile(folder, to, mapIds);
     boolean done = false;
     try {
-      file.writeAll(shuffle, segments);
+      file.writeAll(shuffle, segments, wanted);
       done = true;
       return file;
     } catch (final UncheckedIOException e) {
@@ -89,7 +93,9 @@ final class LeftFile implements AutoCloseable {
   }
 
   private void writeAll(
-      final ShuffleView shuffle, final LongFunction<@Nullable SegmentMemory> segments)
+      final ShuffleView shuffle,
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final BooleanSupplier wanted)
       throws IOException {
     final EntryCursor cursor = new EntryCursor();
     find(shuffle, maps[0], cursor);
@@ -110,7 +116,7 @@ final class LeftFile implements AutoCloseable {
       }
       row.clear();
       for (int partition = 0; partition < partitions; partition++) {
-        final Parts parts = add(cursor, partition, segments, writer);
+        final Parts parts = add(cursor, partition, segments, writer, wanted);
         final Entry entry = new Entry(end, parts.bytes, parts.firstSum());
         row.putLong(entry.offset).putLong(entry.length).putInt(entry.crc);
         row.putInt(checksum(maps[index], partition, entry));
@@ -151,7 +157,8 @@ final class LeftFile implements AutoCloseable {
       final EntryCursor cursor,
       final int partition,
       final LongFunction<@Nullable SegmentMemory> segments,
-      final ExtentWriter writer)
+      final ExtentWriter writer,
+      final BooleanSupplier wanted)
       throws IOException {
     final Parts parts = new Parts();
     for (int batch = 0; batch < cursor.batches(); batch++) {
@@ -160,7 +167,7 @@ final class LeftFile implements AutoCloseable {
         if (memory == null) {
           throw new IOException("segment " + cursor.segmentId() + " is no longer there");
         }
-        parts.add(cursor, cursor.address(memory), writer);
+        parts.add(cursor, cursor.address(memory), writer, wanted);
       }
     }
     if (parts.sumBytes() > 0) {
@@ -181,9 +188,17 @@ final class LeftFile implements AutoCloseable {
     private boolean isDamaged;
 
     /** Adds the extent at the cursor. */
-    void add(final EntryCursor cursor, final long address, final ExtentWriter to) {
+    void add(
+        final EntryCursor cursor,
+        final long address,
+        final ExtentWriter to,
+        final BooleanSupplier wanted)
+        throws IOException {
       int whole = 0;
       for (int done = 0; done < cursor.length(); ) {
+        if (!wanted.getAsBoolean()) {
+          throw new IOException("it was dropped while it was written");
+        }
         final int inPart = (int) (bytes % PART_BYTES);
         final int step = Math.min(cursor.length() - done, PART_BYTES - inPart);
         final int sum =
@@ -313,15 +328,16 @@ final class LeftFile implements AutoCloseable {
     }
   }
 
-  /** Removes it; reads under way fail. Idempotent. */
+  /** Drops it, for {@link LeftFolder#free} to remove. Does not wait. Idempotent. */
   @Override
   public void close() {
-    synchronized (this) {
-      if (closed) {
-        return;
-      }
-      closed = true;
+    if (!isDropped.getAndSet(true)) {
+      folder.dropped(this);
     }
+  }
+
+  /** Removes it; reads under way fail. Waits for the disk. */
+  void free() {
     try {
       file.close();
     } catch (final IOException e) {

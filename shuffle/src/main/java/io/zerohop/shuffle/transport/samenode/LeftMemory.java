@@ -335,7 +335,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
                 to.create(),
                 shuffle,
                 whole.keySet(),
-                id -> own.computeIfAbsent(id, this::mapHeld)));
+                id -> own.computeIfAbsent(id, this::mapHeld),
+                () -> isThere(shuffleId)));
       }
     } catch (final IOException | ZerohopException | OutOfMemoryError e) {
       if (isFailureOf(shuffleId)) {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.samenode;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
@@ -24,6 +25,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -48,6 +50,7 @@ class LeftFileTest {
   private ShuffleView shuffle;
   private LeftFolder folder;
   private WatchedFile watched;
+  private final AtomicBoolean wanted = new AtomicBoolean(true);
 
   @BeforeEach
   void start() {
@@ -76,6 +79,7 @@ class LeftFileTest {
 
   @AfterEach
   void noLeaks() {
+    folder.free();
     assertThat(folder.bytes()).isZero();
     mapped.values().forEach(SegmentMemory::close);
     link.close();
@@ -92,7 +96,7 @@ class LeftFileTest {
   private LeftFile write(final Runnable beforeWrite, final LongFunction<SegmentMemory> segments)
       throws IOException {
     watched = new WatchedFile(folder.create(), beforeWrite);
-    return LeftFile.write(folder, watched, shuffle, List.of(0L, 1L), segments);
+    return LeftFile.write(folder, watched, shuffle, List.of(0L, 1L), segments, wanted::get);
   }
 
   private static byte[] block(final long map, final int partition) {
@@ -186,5 +190,29 @@ class LeftFileTest {
         assertThat(file.read(1, PARTITIONS - 1, from, ByteBuffer.allocate(9))).isFalse();
       }
     }
+  }
+
+  @Test
+  void whatIsDroppedWhileItIsWrittenIsNotWrittenToItsEnd() {
+    assertThatThrownBy(() -> write(() -> wanted.set(false)))
+        .isInstanceOf(IOException.class)
+        .hasMessageContaining("dropped");
+    assertThat(watched.writtenBytes()).isPositive().isLessThan(2L * LeftBlocks.PART_BYTES);
+  }
+
+  /** Who drops it has locks, and to free the blocks of a large file takes long. */
+  @Test
+  void whatIsDroppedIsRemovedLater() throws IOException {
+    final LeftFile file = write(() -> {});
+    file.close();
+    file.close();
+    assertThat(watched.isOpen()).isTrue();
+    assertThat(folder.bytes()).isEqualTo(file.bytes());
+    assertThat(folder.hasDropped()).isTrue();
+    folder.free();
+    assertThat(watched.isOpen()).isFalse();
+    assertThat(folder.hasDropped()).isFalse();
+    assertThat(folder.bytes()).isZero();
+    assertThat(file.bytes(0, 0)).isNegative();
   }
 }
