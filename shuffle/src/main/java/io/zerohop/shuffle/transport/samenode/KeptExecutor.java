@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.PeerLink;
@@ -236,6 +237,7 @@ public final class KeptExecutor implements AutoCloseable {
    *
    * @param room bytes that may be held in addition
    * @return bytes that are held now and were not before
+   * @throws ZerohopException if it cannot take over, also after it has tried for a while
    */
   public long round(final long room) {
     long added = 0;
@@ -464,12 +466,21 @@ public final class KeptExecutor implements AutoCloseable {
   }
 
   private void takeOver() {
+    final LeftMemory memory;
+    try {
+      memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
+    } catch (final ZerohopException e) {
+      if (clock.isOver(endBy)) {
+        throw e;
+      }
+      LOG.debug("what {} has left is looked at again", socket, e); // As memory is short for a map.
+      return;
+    }
+    left = memory;
     become(State.LEFT);
     leftAt = clock.nanos();
     boolean done = false;
     try {
-      final LeftMemory memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
-      left = memory;
       final SegmentServer serving =
           new SegmentServer(
               folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);

@@ -13,6 +13,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FdHandle;
 import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
@@ -63,16 +64,15 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   private boolean wasRead;
 
+  /** What is there, in memory or in files. */
+  private final Map<Integer, Left> shuffles = new ConcurrentHashMap<>();
+
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
 
   /** How often shuffles that are here could not be written to files. */
   @GuardedBy("this")
   private final Map<Integer, Integer> failures = new HashMap<>();
-
-  /** Shuffles that cannot be written to files, since some of their memory is a GPU's. */
-  @GuardedBy("this")
-  private final Set<Integer> notForFiles = new HashSet<>();
 
   /** Memory of what is in files now, as long as readers may look for it. */
   @GuardedBy("this")
@@ -100,8 +100,17 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   /** Segments, and the leases that were open when what lies there was in files. */
   private record Leaving(Set<Long> segments, Snapshot leases) {}
 
-  /** Ids of the map outputs that readers find whole, by shuffle. */
-  private Map<Integer, Set<Long>> outputs = Map.of();
+  /**
+   * A shuffle.
+   *
+   * @param maps ids of the map outputs that readers find whole
+   * @param segments in which something of them lies, while they are in memory
+   */
+  private record Left(Set<Long> maps, Set<Long> segments) {
+    boolean isOnHost() {
+      return segments.stream().allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
+    }
+  }
 
   /**
    * Takes over the descriptors.
@@ -109,6 +118,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    * @param owner names the executor in messages
    * @param greeting of the executor
    * @param ended its root, which nobody writes any more and the caller closes
+   * @param held its descriptors; the caller's if this fails
+   * @throws ZerohopException if it cannot be looked at now
    */
   LeftMemory(
       final Device device,
@@ -128,17 +139,48 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     try {
       root.lanes().freeze();
       view = new RootView(root.memory(), greeting.incarnation(), owner);
+      look();
       closeUnused();
       done = true;
     } finally {
       if (!done) {
+        unmap();
         root.close();
       }
     }
   }
 
+  /** Finds what is there, once: nothing comes any more, and what goes is dropped. */
+  private void look() {
+    for (final int shuffleId : view.shuffles()) {
+      final Map<Long, Set<Long>> whole = wholeOutputs(shuffleId);
+      if (whole.isEmpty()) {
+        root.unlist(shuffleId);
+      } else {
+        final Set<Long> segments = new HashSet<>();
+        whole.values().forEach(segments::addAll);
+        shuffles.put(shuffleId, new Left(Set.copyOf(whole.keySet()), segments));
+      }
+    }
+  }
+
+  /** What is damaged is left out; any other failure is thrown, since it may pass. */
+  private synchronized Map<Long, Set<Long>> wholeOutputs(final int shuffleId) {
+    try {
+      final ShuffleView shuffle = catalog().shuffle(shuffleId);
+      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
+      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
+      return whole;
+    } catch (final CatalogException e) {
+      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
+      return Map.of();
+    }
+  }
+
   /** Ids of the map outputs that readers find whole, by shuffle; none has no output. */
-  synchronized Map<Integer, Set<Long>> outputs() {
+  Map<Integer, Set<Long>> outputs() {
+    final Map<Integer, Set<Long>> outputs = new HashMap<>();
+    shuffles.forEach((shuffleId, left) -> outputs.put(shuffleId, left.maps));
     return outputs;
   }
 
@@ -149,6 +191,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   /** Forgets a shuffle, and closes the segments in which nothing else lies. */
   synchronized void drop(final int shuffleId) {
+    shuffles.remove(shuffleId);
+    failures.remove(shuffleId);
     root.unlist(shuffleId);
     final LeftFile file = files.remove(shuffleId);
     if (file != null) {
@@ -158,7 +202,10 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   private synchronized void closeUnused() {
-    final Set<Long> used = used();
+    unmap();
+    final Set<Long> used = new HashSet<>();
+    shuffles.forEach(
+        (shuffleId, left) -> used.addAll(files.containsKey(shuffleId) ? Set.of() : left.segments));
     leaving.removeIf(one -> one.leases.passed());
     final Set<Long> lookedFor = new HashSet<>();
     leaving.forEach(one -> lookedFor.addAll(one.segments));
@@ -174,33 +221,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
         all.remove();
         hasFreed = true;
       }
-    }
-  }
-
-  /** The segments in which something lies; a shuffle with no whole output is forgotten. */
-  @GuardedBy("this")
-  private Set<Long> used() {
-    final Set<Long> used = new HashSet<>();
-    final Map<Integer, Set<Long>> found = new HashMap<>();
-    unmap();
-    try {
-      for (final int shuffleId : view.shuffles()) {
-        final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
-        if (whole.isEmpty()) {
-          root.unlist(shuffleId);
-        } else {
-          whole.values().forEach(used::addAll);
-          found.put(shuffleId, Set.copyOf(whole.keySet()));
-        }
-      }
-      for (final int shuffleId : files.keySet()) {
-        found.put(shuffleId, outputs.getOrDefault(shuffleId, Set.of()));
-      }
-      outputs = Map.copyOf(found);
-      failures.keySet().retainAll(found.keySet());
-      return used;
-    } finally {
-      unmap();
     }
   }
 
@@ -248,9 +268,10 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   synchronized @Nullable Integer inMemory() {
     Integer best = null;
     int least = Integer.MAX_VALUE;
-    for (final Integer shuffleId : outputs.keySet()) {
+    for (final Map.Entry<Integer, Left> shuffle : shuffles.entrySet()) {
+      final int shuffleId = shuffle.getKey();
       final int failed = failures.getOrDefault(shuffleId, 0);
-      if (!files.containsKey(shuffleId) && !notForFiles.contains(shuffleId) && failed < least) {
+      if (!files.containsKey(shuffleId) && shuffle.getValue().isOnHost() && failed < least) {
         best = shuffleId;
         least = failed;
       }
@@ -273,8 +294,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /** Ids of the map outputs in files, by shuffle. */
-  synchronized Map<Integer, Set<Long>> outputsInFiles() {
-    final Map<Integer, Set<Long>> found = new HashMap<>(outputs);
+  Map<Integer, Set<Long>> outputsInFiles() {
+    final Map<Integer, Set<Long>> found = outputs();
     found.keySet().retainAll(files.keySet());
     return found;
   }
@@ -286,11 +307,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   /** Forgets the shuffles that are not in files, and closes their segments. */
   synchronized void dropMemory() {
-    for (final int shuffleId : outputs.keySet()) {
-      if (!files.containsKey(shuffleId)) {
-        root.unlist(shuffleId);
-      }
-    }
+    shuffles.keySet().stream().filter(id -> !files.containsKey(id)).forEach(root::unlist);
+    shuffles.keySet().retainAll(files.keySet());
     closeUnused();
   }
 
@@ -316,8 +334,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    */
   void spill(final LeftFolder to) {
     final Integer shuffleId = inMemory();
-    final Map<Long, Set<Long>> whole = shuffleId == null ? Map.of() : toSpill(shuffleId);
-    if (shuffleId == null || whole.isEmpty()) {
+    final Left left = shuffleId == null ? null : shuffles.get(shuffleId);
+    if (shuffleId == null || left == null) {
       return;
     }
     final Map<Long, SegmentMemory> own = new HashMap<>();
@@ -329,12 +347,12 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       if (shuffle != null) {
         install(
             shuffleId,
-            whole,
+            left,
             LeftFile.write(
                 to,
                 to.create(),
                 shuffle,
-                whole.keySet(),
+                left.maps,
                 id -> own.computeIfAbsent(id, this::mapHeld),
                 () -> isThere(shuffleId)));
       }
@@ -347,46 +365,27 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     }
   }
 
-  private synchronized Map<Long, Set<Long>> toSpill(final int shuffleId) {
-    if (!isThere(shuffleId)) {
-      return Map.of();
-    }
-    final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
-    final boolean isOnHost =
-        whole.values().stream()
-            .flatMap(Set::stream)
-            .allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
-    if (whole.isEmpty() || !isOnHost) {
-      notForFiles.add(shuffleId);
-      return Map.of();
-    }
-    return whole;
-  }
-
   /** Only as long as the root is there. */
   private synchronized @Nullable ShuffleView listed(final CatalogView known, final int shuffleId) {
     return isThere(shuffleId) ? known.shuffle(shuffleId) : null;
   }
 
-  private synchronized boolean isThere(final int shuffleId) {
-    return outputs.containsKey(shuffleId);
+  private boolean isThere(final int shuffleId) {
+    return shuffles.containsKey(shuffleId);
   }
 
   private synchronized @Nullable SegmentMemory mapHeld(final long segmentId) {
     return map(segmentId);
   }
 
-  private synchronized void install(
-      final int shuffleId, final Map<Long, Set<Long>> whole, final LeftFile file) {
+  private synchronized void install(final int shuffleId, final Left left, final LeftFile file) {
     if (!isThere(shuffleId)) {
       file.close(); // It was dropped meanwhile.
       return;
     }
     files.put(shuffleId, file);
     root.unlist(shuffleId);
-    final Set<Long> segments = new HashSet<>();
-    whole.values().forEach(segments::addAll);
-    leaving.add(new Leaving(segments, root.lanes().snapshot()));
+    leaving.add(new Leaving(left.segments, root.lanes().snapshot()));
     closeUnused();
     LOG.info("shuffle {} of executor {} is in a file of {} bytes", shuffleId, owner, file.bytes());
   }
@@ -491,7 +490,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   @GuardedBy("this")
   private boolean forEachExtent(
       final int shuffleId, final long mapId, final int partition, final ExtentConsumer consumer) {
-    if (!outputs.getOrDefault(shuffleId, Set.of()).contains(mapId)) {
+    final Left left = shuffles.get(shuffleId);
+    if (left == null || !left.maps.contains(mapId)) {
       return false;
     }
     wasRead = true;
@@ -515,18 +515,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     } catch (final ZerohopException e) {
       LOG.info("a block of executor {} is not read: {}", owner, e.getMessage());
       return false;
-    }
-  }
-
-  private Map<Long, Set<Long>> wholeOutputs(final CatalogView known, final int shuffleId) {
-    try {
-      final ShuffleView shuffle = known.shuffle(shuffleId);
-      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
-      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
-      return whole;
-    } catch (final ZerohopException e) {
-      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
-      return Map.of();
     }
   }
 
@@ -605,7 +593,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public synchronized void close() {
-    outputs = Map.of();
+    shuffles.clear();
     files.values().forEach(LeftFile::close);
     files.clear();
     unmap();
