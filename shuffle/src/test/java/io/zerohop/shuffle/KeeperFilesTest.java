@@ -291,6 +291,38 @@ class KeeperFilesTest {
     }
   }
 
+  /** As on a disk with a bad sector: the driver hears before other readers fail. */
+  @Test
+  void whatIsInAFileThatCannotBeReadIsGivenUp() throws Exception {
+    startKeeper(AT_ONCE, 1 << 30, dir);
+    try (NodeProcess one = new NodeProcess(base, "1");
+        NodeProcess two = new NodeProcess(base, "2")) {
+      final BlockSource first = published(one, 1);
+      final BlockSource second = published(two, 2);
+      final BlockSource third = published(two, 3);
+      one.kill();
+      awaitFiles(MAPS);
+      for (final java.nio.file.Path file : open(dir)) {
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+          channel.truncate(0);
+        }
+      }
+      two.kill();
+      awaitFiles(3 * MAPS);
+      assertLost(first);
+      TestNodes.eventually("the driver knows", () -> left("1").isEmpty());
+      TestNodes.eventually("nothing is left of it", () -> stats().leftOutputs() == 2 * MAPS);
+      assertThat(stats().droppedOutputs()).isEqualTo(MAPS);
+      assertThat(left("2")).containsExactlyInAnyOrder(2, 3);
+      assertThat(readAll(reader, second)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(readAll(reader, third)).containsOnlyKeys(BlockPath.STAGED);
+    }
+  }
+
+  private synchronized Set<Integer> left(final String executorId) {
+    return told.get(executorId);
+  }
+
   @Test
   void whatIsDroppedWhileItIsReadFails() throws Exception {
     startKeeper(AT_ONCE, 1 << 30, dir);

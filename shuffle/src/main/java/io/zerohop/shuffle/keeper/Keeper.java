@@ -20,10 +20,10 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftBlocks;
 import io.zerohop.shuffle.transport.samenode.LeftFolder;
+import io.zerohop.shuffle.transport.samenode.LeftWriter;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -60,9 +60,6 @@ public final class Keeper implements AutoCloseable {
 
   /** How often something may be written to files. */
   private static final Duration SPILL = Duration.ofMillis(250);
-
-  /** With less of its limit left, a keeper writes to files what was not read for longest. */
-  private static final int LEFT_PART = 8;
 
   /** So long after something new, more is expected. */
   private static final Duration BUSY = Duration.ofSeconds(2);
@@ -118,6 +115,10 @@ public final class Keeper implements AutoCloseable {
   private SocketFolder.@Nullable Claim claim;
 
   private final @Nullable LeftFolder files;
+
+  /** Absent if nothing goes to files. */
+  private @Nullable LeftWriter writer;
+
   private final FarReads farReads;
   private @Nullable ControlChannel far;
 
@@ -136,7 +137,6 @@ public final class Keeper implements AutoCloseable {
   private final Map<String, Set<Integer>> useless = new HashMap<>();
 
   private long adoptedOutputs;
-  private long droppedOutputs;
   private long removedOutputs;
 
   /** Of executors that are closed. */
@@ -157,7 +157,6 @@ public final class Keeper implements AutoCloseable {
   /** Whether the machine's or container's memory was short at the last report. */
   private boolean isMemoryShort;
 
-  private volatile boolean isSpillDue;
   private long neededAt;
 
   /** How often in a row the driver could not be reached. */
@@ -232,15 +231,13 @@ public final class Keeper implements AutoCloseable {
           keeper.housekeeping.everyLong(
               "file-answers", REPORT, () -> false, keeper.farReads::roundOfDisk);
       keeper.far = channels == null ? null : openedTo(channels, keeper.farReads);
+      if (files != null && keeper.port() > 0) {
+        final LeftWriter writer = new LeftWriter(files, limits.bytes(), limits.unread());
+        keeper.writer = writer;
+        keeper.housekeeping.everyLong("files", SPILL, writer::isDue, () -> keeper.spill(writer));
+      }
       keeper.reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper::report);
-      if (files != null) {
-        keeper.housekeeping.everyLong(
-            "files",
-            SPILL,
-            () -> keeper.isSpillDue || files.hasDropped(),
-            () -> keeper.spill(files));
-      }
       done = true;
       return keeper;
     } finally {
@@ -310,7 +307,7 @@ public final class Keeper implements AutoCloseable {
     forgetClosed();
     if (isLook) {
       settle();
-      isSpillDue = toSpill() != null;
+      hasSpillable();
       stats = count();
     }
     farReads.round();
@@ -329,29 +326,9 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns an executor that has ended and has something for a file. If memory is short that is any
-   * of them, otherwise one that nobody has read for long. Those whose files failed come last, and
-   * what was not read for longest first.
-   */
-  private @Nullable KeptExecutor toSpill() {
-    if (files == null || port() == 0 || !files.isUsable()) {
-      return null;
-    }
-    final long least = isMemoryShort || isLimitReached() ? 0 : limits.unread().toNanos();
-    return executors.stream()
-        .filter(executor -> executor.isSpillable() && executor.unreadNanos() >= least)
-        .min(
-            Comparator.comparingInt(KeptExecutor::failedFiles)
-                .thenComparingLong(executor -> -executor.unreadNanos()))
-        .orElse(null);
-  }
-
-  private boolean isLimitReached() {
-    final long leaving = executors.stream().mapToLong(KeptExecutor::leavingBytes).sum();
-    final long left = limits.bytes() - heldBytes() + leaving;
-    return left < limits.bytes() / LEFT_PART
-        || leaving == 0 && executors.stream().anyMatch(KeptExecutor::isRefused);
+  /** Chooses what is written to a file next; returns whether there is something. */
+  private boolean hasSpillable() {
+    return writer != null && writer.choose(executors, isMemoryShort);
   }
 
   private void answerFromFiles() {
@@ -361,15 +338,11 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  private void spill(final LeftFolder to) {
-    final KeptExecutor executor;
+  private void spill(final LeftWriter to) {
     synchronized (this) {
-      executor = toSpill();
+      hasSpillable();
     }
-    if (executor != null) {
-      executor.spill(to); // Others are served meanwhile.
-    }
-    to.free();
+    to.write(); // Others are served meanwhile.
     synchronized (this) {
       settle();
     }
@@ -387,14 +360,15 @@ public final class Keeper implements AutoCloseable {
   }
 
   private KeeperStats count() {
+    final long leftOutputs = executors.stream().mapToLong(Keeper::outputsOf).sum();
     return new KeeperStats(
         startedMillis,
         limits.bytes(),
         heldBytes(),
         leftBytes(),
-        executors.stream().mapToLong(Keeper::outputsOf).sum(),
+        leftOutputs,
         adoptedOutputs,
-        droppedOutputs,
+        adoptedOutputs - leftOutputs,
         removedOutputs,
         refusedBefore + executors.stream().mapToLong(KeptExecutor::refusedSegments).sum(),
         sharedSegmentsBefore + executors.stream().mapToLong(KeptExecutor::sharedSegments).sum(),
@@ -402,7 +376,7 @@ public final class Keeper implements AutoCloseable {
         farReads.sentBlocks(),
         farReads.sentBytes(),
         executors.stream().mapToLong(KeptExecutor::fileBytes).sum(),
-        files == null || port() == 0 ? 0 : files.limit(),
+        files == null || writer == null ? 0 : files.limit(),
         executors.stream().mapToLong(KeptExecutor::fileOutputs).sum(),
         release);
   }
@@ -458,7 +432,7 @@ public final class Keeper implements AutoCloseable {
     synchronized (this) {
       ended =
           executors.stream()
-              .filter(executor -> !executor.leftOutputs().isEmpty())
+              .filter(executor -> executor.leftBlocks() != null)
               .sorted(KeptExecutor.BY_END)
               .toList();
       ended.forEach(KeptExecutor::unmapUnread);
@@ -507,7 +481,7 @@ public final class Keeper implements AutoCloseable {
       }
     }
     isMemoryShort = !ended.isEmpty() && memory.getAsLong() <= leastMemory;
-    return !isMemoryShort || toSpill() != null
+    return !isMemoryShort || hasSpillable()
         ? null
         : ended.stream()
             .filter(executor -> executor.leftBytes() > executor.leavingBytes())
@@ -528,7 +502,6 @@ public final class Keeper implements AutoCloseable {
     silence = 0;
     if (isOld) {
       LOG.info("what executor {} has left is too old", executor.executorId());
-      droppedOutputs += outputsOf(executor);
       executor.close();
       return;
     }
@@ -536,7 +509,6 @@ public final class Keeper implements AutoCloseable {
       LOG.info("what executor {} has left in memory is too much", executor.executorId());
       final long all = outputsOf(executor);
       executor.dropMemory();
-      droppedOutputs += all - outputsOf(executor);
       removedOutputs += all - outputsOf(executor);
     }
     told.put(executor.socket(), outputs);
@@ -545,9 +517,10 @@ public final class Keeper implements AutoCloseable {
     final Set<Integer> before = useless.put(executor.socket(), missing);
     if (before != null) {
       before.retainAll(missing);
-      final long whole = outputsOf(executor);
       before.forEach(executor::drop);
-      droppedOutputs += whole - outputsOf(executor);
+    }
+    if (outputs.isEmpty()) {
+      executor.close(); // As its files could not be read, which the driver has heard.
     }
   }
 

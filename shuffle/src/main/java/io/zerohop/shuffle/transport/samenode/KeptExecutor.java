@@ -387,20 +387,9 @@ public final class KeptExecutor implements AutoCloseable {
     return left == null || state != State.LEFT ? 0 : left.unreadNanos();
   }
 
-  /** Whether it has left something in host memory that may be written to files. */
-  public boolean isSpillable() {
-    return left != null && state == State.LEFT && left.inMemory() != null;
-  }
-
-  /**
-   * Writes a shuffle that it has left to a file. Waits for the disk; may be called beside the
-   * thread that uses this.
-   */
-  public void spill(final LeftFolder to) {
-    final LeftMemory memory = left;
-    if (memory != null) {
-      memory.spill(to);
-    }
+  /** What it has left; absent as long as it lives, and once it is closed. */
+  @Nullable LeftMemory left() {
+    return state == State.LEFT ? left : null;
   }
 
   /** Closes memory of what is in files now; returns whether some has gone since the last call. */
@@ -431,11 +420,6 @@ public final class KeptExecutor implements AutoCloseable {
   /** Name of the executor. */
   public String executorId() {
     return Location.executorOf(socket);
-  }
-
-  /** How often something of it could not be written to a file. */
-  public int failedFiles() {
-    return left == null ? 0 : left.failedFiles();
   }
 
   /** Ids of the map outputs in files, by shuffle. */

@@ -18,6 +18,7 @@ import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.LongFunction;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -47,6 +48,7 @@ final class LeftFile implements AutoCloseable {
 
   private final LeftFolder folder;
   private final FileChannel file;
+  private final Consumer<IOException> unreadable;
   private final long[] maps;
   private int partitions;
   private long bytes;
@@ -54,7 +56,12 @@ final class LeftFile implements AutoCloseable {
 
   private record Entry(long offset, long length, int crc) {}
 
-  private LeftFile(final LeftFolder folder, final FileChannel file, final Collection<Long> mapIds) {
+  private LeftFile(
+      final LeftFolder folder,
+      final FileChannel file,
+      final Collection<Long> mapIds,
+      final Consumer<IOException> unreadable) {
+    this.unreadable = unreadable;
     this.folder = folder;
     this.file = file;
     this.maps = mapIds.stream().mapToLong(id -> id).sorted().toArray();
@@ -67,6 +74,8 @@ final class LeftFile implements AutoCloseable {
    * @param mapIds of complete ones, all in host memory
    * @param segments maps segments, and keeps them mapped meanwhile
    * @param wanted whether to go on, asked for each part
+   * @param unreadable hears of each time that the file cannot be read, until it is dropped. What is
+   *     damaged can be read
    * @throws IOException if they cannot be written, or are no longer there or wanted
    */
   static LeftFile write(
@@ -75,9 +84,10 @@ final class LeftFile implements AutoCloseable {
       final ShuffleView shuffle,
       final Collection<Long> mapIds,
       final LongFunction<@Nullable SegmentMemory> segments,
-      final BooleanSupplier wanted)
+      final BooleanSupplier wanted,
+      final Consumer<IOException> unreadable)
       throws IOException {
-    final LeftFile file = new LeftFile(folder, to, mapIds);
+    final LeftFile file = new LeftFile(folder, to, mapIds, unreadable);
     boolean done = false;
     try {
       file.writeAll(shuffle, segments, wanted);
@@ -261,7 +271,7 @@ final class LeftFile implements AutoCloseable {
       final Entry entry = entry(mapId, partition);
       return entry == null ? -1 : entry.length;
     } catch (final IOException e) {
-      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      failed(e);
       return -1;
     }
   }
@@ -279,12 +289,19 @@ final class LeftFile implements AutoCloseable {
       final ByteBuffer part = to.duplicate();
       readFully(to, entry.offset + from);
       if (checksum(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
-        throw new IOException("a block is damaged");
+        LOG.info("a block of map output {} is damaged in its file", mapId);
+        return false;
       }
       return true;
     } catch (final IOException e) {
-      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      failed(e);
       return false;
+    }
+  }
+
+  private void failed(final IOException cause) {
+    if (!isDropped.get()) {
+      unreadable.accept(cause);
     }
   }
 
@@ -298,7 +315,8 @@ final class LeftFile implements AutoCloseable {
     read.flip();
     final Entry entry = new Entry(read.getLong(), read.getLong(), read.getInt());
     if (read.getInt() != checksum(mapId, partition, entry)) {
-      throw new IOException("its index is damaged");
+      LOG.info("the index of map output {} is damaged in its file", mapId);
+      return null;
     }
     return entry;
   }

@@ -18,9 +18,11 @@ import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier.Snapshot;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.io.IOException;
@@ -33,6 +35,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -69,10 +72,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
-
-  /** How often shuffles that are here could not be written to files. */
-  @GuardedBy("this")
-  private final Map<Integer, Integer> failures = new HashMap<>();
 
   /** Memory of what is in files now, as long as readers may look for it. */
   @GuardedBy("this")
@@ -192,7 +191,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   /** Forgets a shuffle, and closes the segments in which nothing else lies. */
   synchronized void drop(final int shuffleId) {
     shuffles.remove(shuffleId);
-    failures.remove(shuffleId);
     root.unlist(shuffleId);
     final LeftFile file = files.remove(shuffleId);
     if (file != null) {
@@ -261,36 +259,16 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return clock.since(readAt);
   }
 
-  /**
-   * Returns a shuffle that is in host memory and may be written to a file; absent if none is. One
-   * that could not be written comes behind the others.
-   */
-  synchronized @Nullable Integer inMemory() {
-    Integer best = null;
-    int least = Integer.MAX_VALUE;
-    for (final Map.Entry<Integer, Left> shuffle : shuffles.entrySet()) {
-      final int shuffleId = shuffle.getKey();
-      final int failed = failures.getOrDefault(shuffleId, 0);
-      if (!files.containsKey(shuffleId) && shuffle.getValue().isOnHost() && failed < least) {
-        best = shuffleId;
-        least = failed;
-      }
-    }
-    return best;
+  /** Whether a shuffle is here, and in no file. */
+  boolean isInMemory(final int shuffleId) {
+    return shuffles.containsKey(shuffleId) && !files.containsKey(shuffleId);
   }
 
-  /** How often something could not be written to a file. */
-  synchronized int failedFiles() {
-    return failures.values().stream().mapToInt(count -> count).sum();
-  }
-
-  /** Counts a failure, unless the shuffle was dropped meanwhile, which explains it. */
-  private synchronized boolean isFailureOf(final int shuffleId) {
-    if (isThere(shuffleId)) {
-      failures.merge(shuffleId, 1, Integer::sum);
-      return true;
-    }
-    return false;
+  /** Shuffles that may be written to files, since none of their memory is a GPU's. */
+  Stream<Integer> spillable() {
+    return shuffles.entrySet().stream()
+        .filter(shuffle -> isInMemory(shuffle.getKey()) && shuffle.getValue().isOnHost())
+        .map(Map.Entry::getKey);
   }
 
   /** Ids of the map outputs in files, by shuffle. */
@@ -328,58 +306,25 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /**
-   * Writes a shuffle to a file, and serves it from there. Its memory goes once all who may look for
-   * it there have ended, see {@link #settle}. Called by one thread; waits for the disk. What cannot
-   * be written stays in memory.
+   * Returns what readers find of a shuffle; absent if it was dropped.
+   *
+   * @param segments maps them by {@link #map}, and keeps them mapped as long as the view is used
    */
-  void spill(final LeftFolder to) {
-    final Integer shuffleId = inMemory();
-    final Left left = shuffleId == null ? null : shuffles.get(shuffleId);
-    if (shuffleId == null || left == null) {
-      return;
-    }
-    final Map<Long, SegmentMemory> own = new HashMap<>();
-    try {
-      final CatalogView known =
-          new CatalogView(
-              view, id -> own.computeIfAbsent(id, this::mapHeld), owner, greeting.incarnation());
-      final ShuffleView shuffle = listed(known, shuffleId);
-      if (shuffle != null) {
-        install(
-            shuffleId,
-            left,
-            LeftFile.write(
-                to,
-                to.create(),
-                shuffle,
-                left.maps,
-                id -> own.computeIfAbsent(id, this::mapHeld),
-                () -> isThere(shuffleId)));
-      }
-    } catch (final IOException | ZerohopException | OutOfMemoryError e) {
-      if (isFailureOf(shuffleId)) {
-        to.failed("shuffle " + shuffleId + " of executor " + owner, e);
-      }
-    } finally {
-      own.values().forEach(SegmentMemory::close);
-    }
+  synchronized @Nullable ShuffleView view(final int shuffleId, final SegmentResolver segments) {
+    return shuffles.containsKey(shuffleId)
+        ? new CatalogView(view, segments, owner, greeting.incarnation()).shuffle(shuffleId)
+        : null;
   }
 
-  /** Only as long as the root is there. */
-  private synchronized @Nullable ShuffleView listed(final CatalogView known, final int shuffleId) {
-    return isThere(shuffleId) ? known.shuffle(shuffleId) : null;
-  }
-
-  private boolean isThere(final int shuffleId) {
-    return shuffles.containsKey(shuffleId);
-  }
-
-  private synchronized @Nullable SegmentMemory mapHeld(final long segmentId) {
-    return map(segmentId);
-  }
-
-  private synchronized void install(final int shuffleId, final Left left, final LeftFile file) {
-    if (!isThere(shuffleId)) {
+  /**
+   * Serves a shuffle from a file. Its memory goes once all who may look for it there have ended,
+   * see {@link #settle}.
+   *
+   * @param file has all of the shuffle, and is this one's from now on
+   */
+  synchronized void moved(final int shuffleId, final LeftFile file) {
+    final Left left = shuffles.get(shuffleId);
+    if (left == null) {
       file.close(); // It was dropped meanwhile.
       return;
     }
@@ -388,6 +333,16 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     leaving.add(new Leaving(left.segments, root.lanes().snapshot()));
     closeUnused();
     LOG.info("shuffle {} of executor {} is in a file of {} bytes", shuffleId, owner, file.bytes());
+  }
+
+  /** Drops what is in a file that cannot be read, so that it is computed again. */
+  void lost(final int shuffleId, final IOException cause) {
+    drop(shuffleId);
+    ShuffleCode.LEFT_NOT_HELD
+        .says("the keeper cannot read a file, so that what it has is computed again")
+        .at("shuffle " + shuffleId + " of " + this)
+        .because(cause)
+        .warn(LOG, cause);
   }
 
   /**
@@ -518,7 +473,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     }
   }
 
-  private @Nullable SegmentMemory map(final long segmentId) {
+  /** Maps a segment of host memory, for the caller to close; absent if it is not here. */
+  synchronized @Nullable SegmentMemory map(final long segmentId) {
     final SegmentHandle handle = held.get(segmentId);
     return handle == null || SegmentIds.tier(segmentId) != Tier.HOST
         ? null
@@ -600,5 +556,10 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     held.values().forEach(SegmentHandle::close);
     held.clear();
     root.close();
+  }
+
+  @Override
+  public String toString() {
+    return "executor " + owner;
   }
 }

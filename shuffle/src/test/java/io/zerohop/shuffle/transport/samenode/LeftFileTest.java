@@ -96,7 +96,16 @@ class LeftFileTest {
   private LeftFile write(final Runnable beforeWrite, final LongFunction<SegmentMemory> segments)
       throws IOException {
     watched = new WatchedFile(folder.create(), beforeWrite);
-    return LeftFile.write(folder, watched, shuffle, List.of(0L, 1L), segments, wanted::get);
+    return LeftFile.write(
+        folder,
+        watched,
+        shuffle,
+        List.of(0L, 1L),
+        segments,
+        wanted::get,
+        cause -> {
+          throw new AssertionError("it cannot be read", cause);
+        });
   }
 
   private static byte[] block(final long map, final int partition) {
