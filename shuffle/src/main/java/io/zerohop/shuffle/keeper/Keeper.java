@@ -9,7 +9,6 @@ import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
@@ -64,9 +63,6 @@ public final class Keeper implements AutoCloseable {
   /** So long after something new, more is expected. */
   private static final Duration BUSY = Duration.ofSeconds(2);
 
-  /** Below this part of the machine's or container's memory, what was left first goes. */
-  private static final int SPARE_PART = 20;
-
   /** The application's driver, as its keeper asks it. */
   @FunctionalInterface
   public interface Driver {
@@ -95,14 +91,8 @@ public final class Keeper implements AutoCloseable {
   private final SocketFolder folder;
   private final byte[] secret;
   private final Limits limits;
-  private final Driver driver;
   private final String release;
-  private final LongSupplier memory;
   private final Clock clock;
-
-  /** With less available, the machine's or container's memory is short. */
-  private final long leastMemory =
-      Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
 
   /** Of this process, which is the keeper's own. */
   private final long startedMillis =
@@ -130,14 +120,8 @@ public final class Keeper implements AutoCloseable {
 
   private final Map<String, Long> retryAt = new HashMap<>();
 
-  /** What the driver was told of each executor, by the name of its socket. */
-  private final Map<String, Map<Integer, Set<Long>>> told = new HashMap<>();
-
-  /** What the driver had no use for when it answered last, by the name of the socket. */
-  private final Map<String, Set<Integer>> useless = new HashMap<>();
-
+  private final DriverReports reports;
   private long adoptedOutputs;
-  private long removedOutputs;
 
   /** Of executors that are closed. */
   private long refusedBefore;
@@ -154,13 +138,7 @@ public final class Keeper implements AutoCloseable {
   /** Bytes that may be held in addition, as of the last look. */
   private long room;
 
-  /** Whether the machine's or container's memory was short at the last report. */
-  private boolean isMemoryShort;
-
   private long neededAt;
-
-  /** How often in a row the driver could not be reached. */
-  private int silence;
 
   private final Housekeeping housekeeping;
   private Housekeeping.@Nullable Chore reporter;
@@ -180,16 +158,16 @@ public final class Keeper implements AutoCloseable {
     this.folder = folder;
     this.secret = secret.clone();
     this.limits = limits;
-    this.driver = driver;
     this.files = files;
     this.release = release;
-    this.memory = memory;
     this.clock = clock;
     this.housekeeping = new Housekeeping(clock);
     this.lookAt = clock.nanos();
     this.busyAt = clock.nanos();
     this.neededAt = clock.nanos();
     this.farReads = new FarReads(left::get, clock, this::answerFromFiles);
+    this.reports =
+        new DriverReports(this, executors, limits.life(), driver, memory, this::hasSpillable);
     this.stats = count();
     mark =
         new SegmentServer(
@@ -237,7 +215,7 @@ public final class Keeper implements AutoCloseable {
         keeper.housekeeping.everyLong("files", SPILL, writer::isDue, () -> keeper.spill(writer));
       }
       keeper.reporter =
-          keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper::report);
+          keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
       done = true;
       return keeper;
     } finally {
@@ -328,7 +306,7 @@ public final class Keeper implements AutoCloseable {
 
   /** Chooses what is written to a file next; returns whether there is something. */
   private boolean hasSpillable() {
-    return writer != null && writer.choose(executors, isMemoryShort);
+    return writer != null && writer.choose(executors, reports.isMemoryShort());
   }
 
   private void answerFromFiles() {
@@ -355,7 +333,7 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  private static long outputsOf(final KeptExecutor executor) {
+  static long outputsOf(final KeptExecutor executor) {
     return executor.leftOutputs().values().stream().mapToLong(Set::size).sum();
   }
 
@@ -369,7 +347,7 @@ public final class Keeper implements AutoCloseable {
         leftOutputs,
         adoptedOutputs,
         adoptedOutputs - leftOutputs,
-        removedOutputs,
+        reports.removedOutputs(),
         refusedBefore + executors.stream().mapToLong(KeptExecutor::refusedSegments).sum(),
         sharedSegmentsBefore + executors.stream().mapToLong(KeptExecutor::sharedSegments).sum(),
         sharedBytesBefore + executors.stream().mapToLong(KeptExecutor::sharedBytes).sum(),
@@ -394,8 +372,7 @@ public final class Keeper implements AutoCloseable {
       executors.forEach(KeptExecutor::retryRefused);
       final Set<String> sockets = new HashSet<>();
       executors.forEach(executor -> sockets.add(executor.socket()));
-      told.keySet().retainAll(sockets);
-      useless.keySet().retainAll(sockets);
+      reports.retain(sockets);
       left.keySet().retainAll(sockets);
     }
   }
@@ -422,108 +399,6 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  /**
-   * Tells the driver what each executor has left, and drops what is of no use to it by two answers
-   * in a row: one may overtake the news of an output. What is too old is not told, so that the
-   * driver has it computed again rather than look for it here.
-   */
-  private void report() {
-    final List<KeptExecutor> ended;
-    synchronized (this) {
-      ended =
-          executors.stream()
-              .filter(executor -> executor.leftBlocks() != null)
-              .sorted(KeptExecutor.BY_END)
-              .toList();
-      ended.forEach(KeptExecutor::unmapUnread);
-    }
-    final KeptExecutor over = tooMuch(ended);
-    for (final KeptExecutor executor : ended) {
-      final Map<Integer, Set<Long>> outputs;
-      final boolean isOld;
-      final boolean isTold;
-      synchronized (this) {
-        isOld = executor.leftNanos() > limits.life().toNanos();
-        outputs =
-            isOld
-                ? Map.of()
-                : executor == over ? executor.outputsInFiles() : executor.leftOutputs();
-        isTold = outputs.equals(told.get(executor.socket()));
-      }
-      try {
-        heard(
-            executor,
-            outputs,
-            driver.report(executor.executorId(), isTold ? null : outputs),
-            isOld,
-            executor == over);
-      } catch (final Exception e) {
-        // Scala throws what it does not declare.
-        LOG.debug("the driver was not told what executor {} has left", executor.executorId(), e);
-        unheard();
-        return;
-      }
-    }
-  }
-
-  /**
-   * Returns one whose memory has to go: the first where memory is short and nothing can go to
-   * files. Of the executors of one GPU only the last keeps what it has left there: its successor
-   * needs the rest.
-   */
-  private synchronized @Nullable KeptExecutor tooMuch(final List<KeptExecutor> ended) {
-    final Map<String, KeptExecutor> ofGpus = new HashMap<>();
-    for (final KeptExecutor executor : ended) {
-      final String gpu = executor.leftGpu();
-      final KeptExecutor before = gpu.isEmpty() ? null : ofGpus.put(gpu, executor);
-      if (before != null) {
-        return before;
-      }
-    }
-    isMemoryShort = !ended.isEmpty() && memory.getAsLong() <= leastMemory;
-    return !isMemoryShort || hasSpillable()
-        ? null
-        : ended.stream()
-            .filter(executor -> executor.leftBytes() > executor.leavingBytes())
-            .findFirst()
-            .orElse(null);
-  }
-
-  private synchronized void unheard() {
-    silence++;
-  }
-
-  private synchronized void heard(
-      final KeptExecutor executor,
-      final Map<Integer, Set<Long>> outputs,
-      final Set<Integer> needed,
-      final boolean isOld,
-      final boolean isTooMuch) {
-    silence = 0;
-    if (isOld) {
-      LOG.info("what executor {} has left is too old", executor.executorId());
-      executor.close();
-      return;
-    }
-    if (isTooMuch) {
-      LOG.info("what executor {} has left in memory is too much", executor.executorId());
-      final long all = outputsOf(executor);
-      executor.dropMemory();
-      removedOutputs += all - outputsOf(executor);
-    }
-    told.put(executor.socket(), outputs);
-    final Set<Integer> missing = new HashSet<>(outputs.keySet());
-    missing.removeAll(needed);
-    final Set<Integer> before = useless.put(executor.socket(), missing);
-    if (before != null) {
-      before.retainAll(missing);
-      before.forEach(executor::drop);
-    }
-    if (outputs.isEmpty()) {
-      executor.close(); // As its files could not be read, which the driver has heard.
-    }
-  }
-
   /** Bytes of memory that are held of executors that have ended. */
   public synchronized long leftBytes() {
     return executors.stream().mapToLong(KeptExecutor::leftBytes).sum();
@@ -536,7 +411,7 @@ public final class Keeper implements AutoCloseable {
   private boolean isNeeded() {
     if (executors.stream().anyMatch(KeptExecutor::isLiving)) {
       neededAt = clock.nanos();
-    } else if (silence > 1) {
+    } else if (reports.silence() > 1) {
       return false; // The application has ended. A driver that only pauses is waited for.
     } else if (!executors.isEmpty()) {
       neededAt = clock.nanos();

@@ -190,7 +190,9 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** The GPU in whose memory it has left something; empty if in none. */
   public String leftGpu() {
-    return left != null && state == State.LEFT && left.isOnGpu() ? greeting.view().gpuUuid() : "";
+    return left != null && state == State.LEFT && left.segments().isOnGpu()
+        ? greeting.view().gpuUuid()
+        : "";
   }
 
   /** Returns whether nothing of it is held any more. */
@@ -200,7 +202,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Bytes that it has left; 0 as long as it lives. */
   public long leftBytes() {
-    return left == null || state != State.LEFT ? 0 : left.bytes();
+    return left == null || state != State.LEFT ? 0 : left.segments().bytes();
   }
 
   /** Bytes of the segments that are held, whether it lives or not. */
@@ -374,12 +376,12 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Segments that it has left and whose descriptors executors of the node got. */
   public long sharedSegments() {
-    return left == null ? 0 : left.sharedSegments();
+    return left == null ? 0 : left.segments().sharedSegments();
   }
 
   /** Their bytes. */
   public long sharedBytes() {
-    return left == null ? 0 : left.sharedBytes();
+    return left == null ? 0 : left.segments().sharedBytes();
   }
 
   /** How long nobody has read what it has left, in nanoseconds; 0 as long as it lives. */
@@ -399,7 +401,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Memory that goes as soon as those who read it have ended. */
   public long leavingBytes() {
-    return left == null || state != State.LEFT ? 0 : left.leavingBytes();
+    return left == null || state != State.LEFT ? 0 : left.segments().leavingBytes();
   }
 
   /** Bytes that it has left in files. */

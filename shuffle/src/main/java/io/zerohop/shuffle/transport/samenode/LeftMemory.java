@@ -3,15 +3,12 @@ package io.zerohop.shuffle.transport.samenode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
-import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Descriptor;
-import io.zerohop.device.posix.FdHandle;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
@@ -19,7 +16,6 @@ import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.log.ShuffleCode;
-import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier.Snapshot;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
@@ -27,11 +23,8 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
@@ -45,18 +38,17 @@ import org.slf4j.LoggerFactory;
  * The memory that an executor has left, as its keeper serves it. Nobody writes to it any more; only
  * the root is the keeper's own copy, since readers write to its lanes and the keeper takes shuffles
  * off its list that are dropped, or in files. Those are read by asking the keeper. Owns the root,
- * the descriptors and the files. Thread safe.
+ * the segments and the files. Thread safe.
  */
 final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeftMemory.class);
 
-  private final Device device;
   private final Clock clock;
   private final String owner;
   private final Greeting greeting;
   private final RootSegment root;
   private final RootView view;
-  private final Map<Long, SegmentHandle> held;
+  private final LeftSegments segments;
   private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
   /** Segments that are mapped to read their blocks here. */
@@ -73,31 +65,11 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
 
-  /** Memory of what is in files now, as long as readers may look for it. */
-  @GuardedBy("this")
-  private final List<Leaving> leaving = new ArrayList<>();
-
-  @GuardedBy("this")
-  private long leavingBytes;
-
-  /** Whether memory has gone since that was asked last. */
-  @GuardedBy("this")
-  private boolean hasFreed;
-
   @GuardedBy("this")
   private int lanesTaken;
 
   @GuardedBy("this")
   private long readAt;
-
-  @GuardedBy("this")
-  private long sharedSegments;
-
-  @GuardedBy("this")
-  private long sharedBytes;
-
-  /** Segments, and the leases that were open when what lies there was in files. */
-  private record Leaving(Set<Long> segments, Snapshot leases) {}
 
   /**
    * A shuffle.
@@ -127,13 +99,12 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       final SegmentMemory ended,
       final Map<Long, SegmentHandle> held,
       final Clock clock) {
-    this.device = device;
     this.clock = clock;
     this.readAt = clock.nanos();
     this.owner = owner;
     this.greeting = greeting;
-    this.held = held;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
+    segments = new LeftSegments(device, owner, root, held);
     boolean done = false;
     try {
       root.lanes().freeze();
@@ -156,9 +127,9 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       if (whole.isEmpty()) {
         root.unlist(shuffleId);
       } else {
-        final Set<Long> segments = new HashSet<>();
-        whole.values().forEach(segments::addAll);
-        shuffles.put(shuffleId, new Left(Set.copyOf(whole.keySet()), segments));
+        final Set<Long> all = new HashSet<>();
+        whole.values().forEach(all::addAll);
+        shuffles.put(shuffleId, new Left(Set.copyOf(whole.keySet()), all));
       }
     }
   }
@@ -168,7 +139,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     try {
       final ShuffleView shuffle = catalog().shuffle(shuffleId);
       final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
-      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
+      whole.values().removeIf(ids -> !segments.containsAll(ids));
       return whole;
     } catch (final CatalogException e) {
       LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
@@ -183,9 +154,9 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return outputs;
   }
 
-  /** Bytes of all segments. */
-  synchronized long bytes() {
-    return held.values().stream().mapToLong(SegmentHandle::bytes).sum();
+  /** The segments that it holds. */
+  LeftSegments segments() {
+    return segments;
   }
 
   /** Forgets a shuffle, and closes the segments in which nothing else lies. */
@@ -204,22 +175,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     final Set<Long> used = new HashSet<>();
     shuffles.forEach(
         (shuffleId, left) -> used.addAll(files.containsKey(shuffleId) ? Set.of() : left.segments));
-    leaving.removeIf(one -> one.leases.passed());
-    final Set<Long> lookedFor = new HashSet<>();
-    leaving.forEach(one -> lookedFor.addAll(one.segments));
-    leavingBytes = 0;
-    for (final Iterator<Map.Entry<Long, SegmentHandle>> all = held.entrySet().iterator();
-        all.hasNext(); ) {
-      final Map.Entry<Long, SegmentHandle> entry = all.next();
-      if (lookedFor.contains(entry.getKey()) && !used.contains(entry.getKey())) {
-        leavingBytes += entry.getValue().bytes();
-      } else if (!used.contains(entry.getKey())) {
-        root.retire(entry.getKey());
-        entry.getValue().close();
-        all.remove();
-        hasFreed = true;
-      }
-    }
+    segments.retain(used);
   }
 
   @GuardedBy("this")
@@ -228,7 +184,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     if (known == null) {
       known =
           new CatalogView(
-              view, id -> mapped.computeIfAbsent(id, this::map), owner, greeting.incarnation());
+              view, id -> mapped.computeIfAbsent(id, segments::map), owner, greeting.incarnation());
       catalog = known;
     }
     return known;
@@ -278,21 +234,11 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return found;
   }
 
-  /** Whether some of it is a GPU's memory. */
-  synchronized boolean isOnGpu() {
-    return held.keySet().stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
-  }
-
   /** Forgets the shuffles that are not in files, and closes their segments. */
   synchronized void dropMemory() {
     shuffles.keySet().stream().filter(id -> !files.containsKey(id)).forEach(root::unlist);
     shuffles.keySet().retainAll(files.keySet());
     closeUnused();
-  }
-
-  /** Bytes that go as soon as those who read have ended. */
-  synchronized long leavingBytes() {
-    return leavingBytes;
   }
 
   /** Bytes in files. */
@@ -308,11 +254,11 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   /**
    * Returns what readers find of a shuffle; absent if it was dropped.
    *
-   * @param segments maps them by {@link #map}, and keeps them mapped as long as the view is used
+   * @param resolver keeps segments mapped as long as the view is used
    */
-  synchronized @Nullable ShuffleView view(final int shuffleId, final SegmentResolver segments) {
+  synchronized @Nullable ShuffleView view(final int shuffleId, final SegmentResolver resolver) {
     return shuffles.containsKey(shuffleId)
-        ? new CatalogView(view, segments, owner, greeting.incarnation()).shuffle(shuffleId)
+        ? new CatalogView(view, resolver, owner, greeting.incarnation()).shuffle(shuffleId)
         : null;
   }
 
@@ -330,7 +276,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     }
     files.put(shuffleId, file);
     root.unlist(shuffleId);
-    leaving.add(new Leaving(left.segments, root.lanes().snapshot()));
+    segments.leave(left.segments);
     closeUnused();
     LOG.info("shuffle {} of executor {} is in a file of {} bytes", shuffleId, owner, file.bytes());
   }
@@ -351,12 +297,10 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    * @return whether some has gone since the last call
    */
   synchronized boolean settle() {
-    if (leaving.stream().anyMatch(one -> one.leases.passed())) {
+    if (segments.canGo()) {
       closeUnused();
     }
-    final boolean was = hasFreed;
-    hasFreed = false;
-    return was;
+    return segments.takeFreed();
   }
 
   @Override
@@ -459,7 +403,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       }
       for (int batch = 0; batch < cursor.batches(); batch++) {
         if (cursor.extent(batch, partition)) {
-          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), this::map);
+          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), segments::map);
           if (memory == null) {
             return false;
           }
@@ -471,15 +415,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       LOG.info("a block of executor {} is not read: {}", owner, e.getMessage());
       return false;
     }
-  }
-
-  /** Maps a segment of host memory, for the caller to close; absent if it is not here. */
-  synchronized @Nullable SegmentMemory map(final long segmentId) {
-    final SegmentHandle handle = held.get(segmentId);
-    return handle == null || SegmentIds.tier(segmentId) != Tier.HOST
-        ? null
-        : new SegmentMemory(
-            segmentId, device.map(copyOf(handle), "executor " + owner, PeerAccess.READ));
   }
 
   @Override
@@ -499,29 +434,9 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     if (segmentId == root.memory().id()) {
       return root.memory().segment().export();
     }
-    final SegmentHandle handle = held.get(segmentId);
-    if (handle == null) {
-      return null;
-    }
-    readAt = clock.nanos();
-    sharedSegments++;
-    sharedBytes += handle.bytes();
-    return copyOf(handle);
-  }
-
-  /** Segments whose descriptors readers got, also after the end. */
-  synchronized long sharedSegments() {
-    return sharedSegments;
-  }
-
-  /** Their bytes. */
-  synchronized long sharedBytes() {
-    return sharedBytes;
-  }
-
-  /** Returns a second handle, for the caller to close. */
-  private static SegmentHandle copyOf(final SegmentHandle handle) {
-    return new FdHandle(Descriptor.duplicate(handle.fd()), handle.bytes());
+    final SegmentHandle handle = segments.export(segmentId);
+    readAt = handle == null ? readAt : clock.nanos();
+    return handle;
   }
 
   @Override
@@ -553,8 +468,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     files.values().forEach(LeftFile::close);
     files.clear();
     unmap();
-    held.values().forEach(SegmentHandle::close);
-    held.clear();
+    segments.close();
     root.close();
   }
 

@@ -16,9 +16,9 @@ import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes to files what executors have left in host memory, a shuffle of one executor at a time, and
- * removes the files that were dropped. One of a keeper. Thread safe; chooses without waiting, and
- * writes by one thread.
+ * Writes to files what executors have left in host memory, one shuffle after the other, and removes
+ * the files that were dropped. One of a keeper. Thread safe; choosing does not wait, and one thread
+ * writes.
  */
 public final class LeftWriter {
   /** With less of its limit left, a keeper writes what was not read for longest. */
@@ -35,7 +35,7 @@ public final class LeftWriter {
   /** As chosen last. */
   private volatile @Nullable Shuffle next;
 
-  /** Of one executor. */
+  /** A shuffle of one executor. */
   private record Shuffle(LeftMemory memory, int id) {
     boolean isInMemory() {
       return memory.isInMemory(id);
@@ -119,7 +119,7 @@ public final class LeftWriter {
     final LeftMemory memory = shuffle.memory;
     final Map<Long, SegmentMemory> mapped = new HashMap<>();
     final LongFunction<@Nullable SegmentMemory> segments =
-        id -> mapped.computeIfAbsent(id, memory::map);
+        id -> mapped.computeIfAbsent(id, memory.segments()::map);
     try {
       final Set<Long> maps = memory.outputs().get(shuffle.id);
       final ShuffleView view = memory.view(shuffle.id, segments::apply);
