@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.remote.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.MessageCodec.CodecChoice;
@@ -29,11 +30,12 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
@@ -65,8 +67,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   private final Uploads uploads;
   private final Connections connections;
   private final KnownNeighbours neighbours;
-  private final Executor sends;
-  private final Executor arriving;
+  private final RemoteThreads threads;
   private final Slabs slabs;
   private final PortRoad.Means roads;
   private final Clock clock;
@@ -85,15 +86,14 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   /**
    * @param port of this executor
    * @param connections owned from now on
-   * @param sends sums and compresses what is sent, and connects
-   * @param arriving reads, expands and checks what has come
+   * @param threads the caller's: {@code sends} sum and compress what is sent, {@code transfers}
+   *     expand and check what has come, {@code answers} read questions
    * @param slabs for what is compressed, and expanded; stay the caller's
    */
   PortCarrier(
       final SparkPort port,
       final Connections connections,
-      final Executor sends,
-      final Executor arriving,
+      final RemoteThreads threads,
       final Slabs slabs,
       final Clock clock) {
     this.port = port;
@@ -101,12 +101,11 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     this.connections = connections;
     this.clock = clock;
     this.neighbours = new KnownNeighbours(port.neighbours(), clock);
-    this.sends = sends;
-    this.arriving = arriving;
+    this.threads = threads;
     this.slabs = slabs;
     this.roads =
         new PortRoad.Means(
-            sends, slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
+            threads.sends(), slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
     this.selfTest = new SelfTest(connections, port.self(), clock);
     uploads.receiver(this);
   }
@@ -141,7 +140,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
 
   @Override
   public void service(final ControlService service) {
-    served = new ServedLinks(service, this::connectTo, sends);
+    served = new ServedLinks(service, this::connectTo, threads.connects());
   }
 
   /** To an executor of this application, and nobody else. */
@@ -205,7 +204,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     if (taker == null || id.length() > Math.min(id.expanded(), SIZES.longest())) {
       return null;
     }
-    return ArrivingMessage.of(id, taker, arriving, slabs);
+    return ArrivingMessage.of(id, taker, threads.transfers(), slabs);
   }
 
   @Override
@@ -241,10 +240,13 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
       return null;
     }
     return new ArrivingWord(
-        bytes, sends, words -> read(answering, id, words), () -> waitingBytes.addAndGet(-bytes));
+        bytes,
+        threads.answers(), // Not behind those that wait for GPUs: a reader takes silence for death.
+        words -> read(answering, id, words),
+        () -> waitingBytes.addAndGet(-bytes));
   }
 
-  private static void read(
+  private void read(
       final ServedLinks answering, final UploadId id, final @Nullable ByteBuffer words) {
     final String sender = words == null ? null : WordBodies.sender(words);
     if (words == null || sender == null) {
@@ -253,8 +255,35 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     if (id.type() == UploadId.BYE) {
       answering.ended(sender, id.number());
-    } else {
+    } else if (answering.reaches(sender)) {
       answering.asked(sender, id.number(), id.place(), words);
+    } else {
+      readLater(id.length(), () -> answering.asked(sender, id.number(), id.place(), words));
+    }
+  }
+
+  /** Where the sender has to be connected to first, which takes long. */
+  private void readLater(final int bytes, final Runnable read) {
+    waitingBytes.addAndGet(bytes);
+    boolean handed = false;
+    try {
+      threads
+          .connects()
+          .execute(
+              () -> {
+                try {
+                  read.run();
+                } finally {
+                  waitingBytes.addAndGet(-bytes);
+                }
+              });
+      handed = true;
+    } catch (final RejectedExecutionException e) {
+      LOG.debug("this executor is shutting down", e);
+    } finally {
+      if (!handed) {
+        waitingBytes.addAndGet(-bytes);
+      }
     }
   }
 
@@ -264,7 +293,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
       return null;
     }
     return new ArrivingWord(
-        id.length(), arriving, words -> link.answered(id.place(), words), () -> {});
+        id.length(), threads.transfers(), words -> link.answered(id.place(), words), () -> {});
   }
 
   private @Nullable ArrivingWord lost(final UploadId id) {
@@ -274,7 +303,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         ? null
         : new ArrivingWord(
             id.length(),
-            arriving,
+            threads.transfers(),
             words ->
                 taker.lost(
                     id.number() | (long) id.place() << 63,
@@ -392,6 +421,9 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     private final Supplier<BlockManagerId> self;
     private final Clock clock;
     private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
+    private final ReentrantLock turn = new ReentrantLock();
+
+    /** Used by who has the turn. */
     private @Nullable Connection connection;
 
     /**
@@ -407,9 +439,30 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     /**
      * Runs it, one at a time.
      *
-     * @throws ExchangeException if it does not come within the limit
+     * @throws ExchangeException if it does not come within the limit, or the thread is interrupted
      */
-    synchronized void run(final Duration limit) {
+    void run(final Duration limit) {
+      if (!takeTurn(limit)) {
+        throw new ExchangeException(
+            Reason.TIMEOUT, "this executor's block port is still being tested by another thread");
+      }
+      try {
+        runAlone(limit);
+      } finally {
+        turn.unlock();
+      }
+    }
+
+    private boolean takeTurn(final Duration limit) {
+      try {
+        return clock.tryLock(turn, limit.multipliedBy(2)); // The other connects, and then waits.
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
+      }
+    }
+
+    private void runAlone(final Duration limit) {
       Connection to = connection;
       if (to == null || !to.alive()) {
         final BlockManagerId own = self.get();

@@ -161,6 +161,14 @@ final class ServedLinks implements AutoCloseable {
     service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
   }
 
+  /** Returns whether an executor is connected to, so that a question of it is read at once. */
+  boolean reaches(final String executorId) {
+    synchronized (lock) {
+      final Reader known = readers.get(executorId);
+      return known != null && known.back.alive();
+    }
+  }
+
   private void answer(
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = WordBodies.body(answer);

@@ -5,12 +5,12 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.SentCodec;
 import io.zerohop.shuffle.transport.remote.Carrier;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
-import java.util.concurrent.Executor;
 import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
@@ -69,10 +69,9 @@ public record SparkPort(
   }
 
   @Override
-  public Carrier start(
-      final Executor sends, final Executor arrivals, final Slabs slabs, final Clock clock) {
+  public Carrier start(final RemoteThreads threads, final Slabs slabs, final Clock clock) {
     final PortCarrier carrier =
-        new PortCarrier(this, new Connections(spark, security), sends, arrivals, slabs, clock);
+        new PortCarrier(this, new Connections(spark, security), threads, slabs, clock);
     boolean done = false;
     try {
       carrier.test();

@@ -2,6 +2,7 @@ package io.zerohop.spark.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockPath;
@@ -86,6 +87,30 @@ class SentPausesTest {
         }
       }
     };
+  }
+
+  /** Silence is taken for death, so whatever waits for a GPU must not hold up answers. */
+  @Test
+  void anOwnerWhoseGpuIsBusyAnswersOthers() throws Exception {
+    final DeviceOnlyGpu gpu = new DeviceOnlyGpu();
+    final SentNodes.Member owner = nodes.start("owner", config -> config, gpu);
+    final SentNodes.Member first =
+        nodes.start("first", config -> config.set("fetch.window.blocks", 1));
+    final SentNodes.Member second = nodes.start("second");
+    nodes.write();
+    gpu.hold();
+    final CompletableFuture<Map<BlockPath, Integer>> reading =
+        CompletableFuture.supplyAsync(first::read);
+    TestNodes.eventually("windows are being sent", () -> owner.stats().leases().open() >= 8);
+    final AtomicInteger answers = new AtomicInteger();
+    second.proxy().hear(counts(UploadId.ANSWER, 0, answers));
+    final CompletableFuture<Map<BlockPath, Integer>> late =
+        CompletableFuture.supplyAsync(second::read);
+    TestNodes.eventually("the second one is answered", () -> answers.get() > 0);
+    assertThat(reading).isNotDone();
+    gpu.letGo();
+    assertThat(reading.get(30, TimeUnit.SECONDS)).containsOnlyKeys(BlockPath.SENT);
+    assertThat(late.get(30, TimeUnit.SECONDS)).containsOnlyKeys(BlockPath.SENT);
   }
 
   @Test

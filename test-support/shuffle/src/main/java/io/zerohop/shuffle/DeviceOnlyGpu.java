@@ -98,12 +98,12 @@ public final class DeviceOnlyGpu implements Device {
   }
 
   /** Has all that its streams are given from now on wait, as on a GPU that is busy. */
-  void hold() {
+  public void hold() {
     brake = near.allocate(Signal.BYTES);
   }
 
   /** Lets go on what waits. */
-  void letGo() {
+  public void letGo() {
     near.signal(brake, 0).raise(1);
   }
 

@@ -6,8 +6,8 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import java.time.Duration;
-import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
@@ -168,14 +168,13 @@ public interface Carrier extends AutoCloseable {
     /**
      * Starts it.
      *
-     * @param sends does what sending takes besides the network: sums, and first contact
-     * @param arrivals checks what has arrived
+     * @param threads for what the carrier's own must not do; the caller's
      * @param slabs memory for what a carrier has to copy; the caller's
      * @param clock by which the carrier's limits are measured
      * @return owned by the caller
      * @throws CarrierException if it cannot be used here
      */
-    Carrier start(Executor sends, Executor arrivals, Slabs slabs, Clock clock);
+    Carrier start(RemoteThreads threads, Slabs slabs, Clock clock);
   }
 
   /**

@@ -205,6 +205,9 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     /** Answers are short. */
     private static final int ANSWERING = 2;
 
+    /** Each waits up to some seconds for an executor that does not accept. */
+    private static final int CONNECTING = 2;
+
     /** Each may wait for a GPU, or compute checksums and compress at some GB/s. */
     private static final int MAX_WORKING = 4;
 
@@ -213,6 +216,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
 
     private final ThreadPoolExecutor transfers;
     private final ThreadPoolExecutor answers = pool("answers", ANSWERING);
+    private final ThreadPoolExecutor connects = pool("connects", CONNECTING);
     private final ThreadPoolExecutor sends;
     private final List<ThreadPoolExecutor> all;
 
@@ -222,7 +226,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
           Math.max(2, Math.min(MAX_WORKING, Runtime.getRuntime().availableProcessors() / 4));
       transfers = pool("transfers", working);
       sends = pool("sends", working);
-      all = List.of(transfers, answers, sends);
+      all = List.of(transfers, answers, connects, sends);
     }
 
     private static ThreadPoolExecutor pool(final String name, final int threads) {
@@ -274,6 +278,11 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
 
     public Executor sends() {
       return task -> hand(sends, task);
+    }
+
+    /** For first contact with those that ask. */
+    public Executor connects() {
+      return task -> hand(connects, task);
     }
 
     /** Lets them do what was handed over, for a limited time, and ends them. Idempotent. */

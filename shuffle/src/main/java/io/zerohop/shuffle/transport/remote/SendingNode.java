@@ -78,7 +78,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
           begun.push(slabs::close);
           final RemoteThreads threads = new RemoteThreads();
           begun.push(threads::close);
-          final Carrier carrier = starter.start(threads.sends(), threads.transfers(), slabs, clock);
+          final Carrier carrier = starter.start(threads, slabs, clock);
           begun.push(carrier::close);
           final Sends sends = new Sends(carrier, slabs, devices, conf, clock, threads.sends());
           final SendingNode node =

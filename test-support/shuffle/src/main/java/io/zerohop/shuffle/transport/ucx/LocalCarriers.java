@@ -32,7 +32,7 @@ final class LocalCarriers {
 
   /** What starts that of an executor. */
   CarrierStarter of(final String executorId) {
-    return (sends, arrivals, slabs, clock) -> {
+    return (threads, slabs, clock) -> {
       final LocalCarrier started = new LocalCarrier(next.incrementAndGet());
       carriers.put(started.id, started);
       executors.put(executorId, started);
