@@ -284,7 +284,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   /** Drops what is in a file that cannot be read, so that it is computed again. */
   void lost(final int shuffleId, final IOException cause) {
     drop(shuffleId);
-    ShuffleCode.LEFT_NOT_HELD
+    ShuffleCode.KEEPER_FILE_LOST
         .says("the keeper cannot read a file, so that what it has is computed again")
         .at("shuffle " + shuffleId + " of " + this)
         .because(cause)
