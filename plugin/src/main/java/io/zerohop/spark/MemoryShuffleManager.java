@@ -183,14 +183,16 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return new RapidsWriter<>(
           ours.dependency(),
           task,
-          here.tables(),
+          () -> here.newOutput(ours.dependency(), mapId, false),
+          here.gpuNode(),
+          here.conf().device().timeout(),
           ours.rowChecksums(),
           here.conf().rapids().packSize());
     }
     return new RowsWriter<>(
         ours.dependency(),
         task,
-        () -> here.newRowsOutput(ours.dependency(), mapId),
+        () -> here.newOutput(ours.dependency(), mapId, true),
         here.pages(),
         here.conf().writeBuffer(),
         streamsLimit);
@@ -248,7 +250,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return new RapidsReader<>(
           ours.dependency(),
           task,
-          here.tables(),
+          here.fetches(),
+          here.gpuNode(),
+          here.conf().device().timeout(),
           here.transport(),
           here.conf().rapids().batchSize());
     }

@@ -270,7 +270,9 @@ class UcxFabricTest {
 
   private void fetch(final BlockSource source, final FakeStaging staging) {
     try (Fetch fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
+        reader
+            .fetches()
+            .begin(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
         assertThat(fetcher.block().path()).isNotEqualTo(BlockPath.STAGED);
       }
