@@ -372,6 +372,11 @@ public abstract sealed class TableSink implements AutoCloseable {
   /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
   interface OutputBatch extends PackSource {
 
+    @Override
+    default boolean onDevice() {
+      return true;
+    }
+
     /** Whether there is none. */
     boolean isEmpty();
 
