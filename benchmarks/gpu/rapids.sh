@@ -6,6 +6,8 @@
 #   rapids.sh paths DIR KIT OUT    some of them with each path forced, and with pools that are full
 #   rapids.sh bench DIR KIT OUT    exchanges timed, beside file-based shuffles
 #   rapids.sh blocks DIR KIT OUT   exchanges of many map tasks and partitions, timed at Spark's defaults
+#   rapids.sh form DIR KIT OUT     the same by hash and by range, on KIT's Spark and on a later one's, whose
+#                                  kit is OTHER_KIT, in turns
 #   rapids.sh between DIR KIT OUT  executors as if each were on a node of its own, at defaults (path sent),
 #                                  timed beside files; PER_GPU=2 on a host with one GPU. NETWORKS are some
 #                                  of plain (127.0.0.1), crypto (the same, encrypted by Spark), link (two
@@ -78,7 +80,8 @@
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth
 #               part, all, without coalescing of partitions
 # For memory VARIANTS are some of zerohop no-spill fifth moving tight multithreaded sort (all).
-# For blocks and between the same, with 3 rounds in each of TURNS (1) applications of a contender.
+# For blocks and between the same, with 3 rounds in each of TURNS (1) applications of a contender;
+# for form without CONTENDERS, and with 2 TURNS.
 # For kills, which ends by itself after LIMIT (480) seconds, and at most GRACE (100) later:
 #   JOBS         runners of the host's suites at a time (a third of the processors, 0 for none)
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
@@ -127,7 +130,7 @@ case "$command" in
     [ $# -eq 2 ] || usage
     pack "$2"
     ;;
-  check | paths | bench | blocks | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds | etl)
+  check | paths | bench | blocks | form | between | tax | kudo | tiers | demo | proof | doctor | checksums | memory | neighbour | pressure | nodes | rows | faults | kills | tpch | tpcds | etl)
     [ $# -eq 4 ] || usage
     prepare "$2" "$3" "$4"
     "$command"

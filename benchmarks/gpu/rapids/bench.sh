@@ -32,6 +32,20 @@ blocks() {
   return "$status"
 }
 
+# The same on two releases of Spark in turns, at the defaults of each.
+form() {
+  local status=0 turn all="repartition,range,group_by,join,text:${ROUNDS:-3}:${MILLIONS:-80}:all" to="$out" first="$kit" of pairs=()
+  for ((turn = 0; turn < ${TURNS:-2}; turn++)); do
+    for of in "$first" "$OTHER_KIT"; do
+      prepare "$dir" "$of" "$to/$turn-$(basename "$of")"
+      TURNS=1 in_turns zerohop "${QUERIES:-200x200:$all 200x2000:$all}" || status=1
+      [ ! -f "$out/blocks.jsonl" ] || pairs+=("$spark_version=$out/blocks.jsonl")
+    done
+  done
+  python3 "$dir/rapids/results.py" form "$dir/commit" "$to/gpu_form.json" "${pairs[@]}" || status=1
+  return "$status"
+}
+
 # Executors as if each were on a node of its own, at defaults, beside files that are not shared either.
 between() {
   local status=0 all="repartition,group_by,join,text:${ROUNDS:-3}:${MILLIONS:-80}:all" on contenders=()

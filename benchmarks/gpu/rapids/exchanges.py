@@ -167,6 +167,72 @@ def blocks(out, commit_file, file):
     write(out, value)
 
 
+def form(out, commit_file, *pairs):
+    """What a later Spark at its defaults, and a range partitioning, cost beside hash partitions.
+
+    Pairs are SPARK=FILE, of the earlier Spark first, and several of each.
+    """
+    groups = collections.defaultdict(list)
+    for pair in pairs:
+        spark, file = pair.split("=", 1)
+        for found in timed(file)[1].values():
+            first = found[0]
+            groups[
+                first["query"], first["maps"], first["partitions"], spark, first["case"]
+            ] += found
+    rows = []
+    for (query, maps, partitions, spark, case), group in sorted(groups.items()):
+        seconds = [row["seconds"] for row in group]
+        rows.append(
+            {"case": case, "spark": spark, "query": query, "maps": maps, "partitions": partitions}
+            | {"runs": len(group), "seconds": round(statistics.median(seconds), 3)}
+            | {"least_seconds": round(min(seconds), 3), "most_seconds": round(max(seconds), 3)}
+            | {field: middle(group, field) for field in ("write_ms", "read_ms", "exchange_ms")}
+            | {
+                field: sum(row[field] for row in group)
+                for field in ("staged_bytes", "failed_tasks")
+            }
+        )
+    value = measurement("gpu_form", commit_file, rows)
+    value["setting"] = {"million_rows": next(iter(groups.values()))[0]["million_rows"]}
+    value["goals"] = form_goals(rows, [pair.split("=", 1)[0] for pair in pairs])
+    for row in rows:
+        print(row)
+    for goal in value["goals"]:
+        print(goal)
+    write(out, value)
+
+
+def form_goals(rows, releases):
+    """Of whole queries, and of the stages alone: Spark's own sample of a range is no exchange."""
+    before, after = releases[0], releases[-1]
+    known = {
+        (row["query"], row["maps"], row["partitions"], row["spark"]): row
+        for row in rows
+        if row["case"] == "zerohop"
+    }
+    shapes = sorted({key[1:3] for key in known})
+    goals = []
+    for maps, partitions in shapes:
+        pairs = [
+            (f"{after} at its defaults over {before}, {query}", (query, after), (query, before))
+            for query in ("repartition", "group_by", "join", "text")
+        ]
+        pairs.append((f"{before}, range over hash", ("range", before), ("repartition", before)))
+        for name, (query, spark), (other, other_spark) in pairs:
+            over = known.get((query, maps, partitions, spark))
+            under = known.get((other, maps, partitions, other_spark))
+            for what, field in (("whole", "seconds"), ("stages", "exchange_ms")):
+                goals.append(
+                    {
+                        "goal": f"{name}, {maps} x {partitions:,}, {what}",
+                        "at_most": 1.1,
+                        "value": over and under and round(over[field] / under[field], 3),
+                    }
+                )
+    return goals
+
+
 def network(case):
     """What of a contender's name says how executors are joined."""
     names = {

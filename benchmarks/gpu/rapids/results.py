@@ -6,6 +6,7 @@
   results.py bench COMMIT_FILE OUT.json BENCH.jsonl
   results.py blocks COMMIT_FILE OUT.json BENCH.jsonl
   results.py between COMMIT_FILE OUT.json BENCH.jsonl ...
+  results.py form COMMIT_FILE OUT.json SPARK=BENCH.jsonl ...
   results.py checksums COMMIT_FILE OUT.json RETRY.json BENCH.jsonl
   results.py doctor COMMIT_FILE OUT.json FOLDER
   results.py demo COMMIT_FILE OUT.json BENCH.jsonl
@@ -32,7 +33,7 @@ import sys
 from cells import cells
 from checks import check, faults, nodes, pressure, proof, rows
 from doctor import doctor
-from exchanges import bench, between, blocks, checksums, demo, memory, neighbour, tax
+from exchanges import bench, between, blocks, checksums, demo, form, memory, neighbour, tax
 from kudo import kudo
 from measurement import measurement
 from measurements import write
@@ -52,6 +53,7 @@ def main():
         "cells": cells,
         "doctor": doctor,
         "etl": etl,
+        "form": form,
         "kudo": kudo,
         "neighbour": neighbour,
         "operators": operators,

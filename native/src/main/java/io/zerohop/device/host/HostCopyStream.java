@@ -182,12 +182,18 @@ final class HostCopyStream implements CopyStream {
 
   /** Runs one operation; the caller has set {@code running}. */
   private void run(final Runnable operation) {
-    RuntimeException failed = null;
+    RuntimeException failed = new IllegalStateException("an error ended the operation");
     try {
       operation.run();
+      failed = null;
     } catch (final RuntimeException e) {
       failed = e;
+    } finally {
+      ended(failed); // Of an error, too: whoever closes the stream waits for this.
     }
+  }
+
+  private void ended(final @Nullable RuntimeException failed) {
     lock.lock();
     try {
       running = false;

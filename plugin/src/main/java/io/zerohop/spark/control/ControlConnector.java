@@ -170,13 +170,15 @@ public final class ControlConnector implements AutoCloseable {
                 .remedy("put all of Spark's jars on the class path"),
             failure);
       }
-      if (cause instanceof TimeoutException || cause instanceof ConnectTimeoutException) {
+      // No route may be a fault of the network, or of this host's own adapter.
+      if (cause instanceof TimeoutException
+          || cause instanceof ConnectTimeoutException
+          || cause instanceof NoRouteToHostException
+          || cause instanceof UnresolvedAddressException) {
         return new ExchangeException(
             Reason.TIMEOUT, peer + " has not accepted a control connection in time", failure);
       }
-      if (cause instanceof ConnectException
-          || cause instanceof NoRouteToHostException
-          || cause instanceof UnresolvedAddressException) {
+      if (cause instanceof ConnectException) {
         return new ExchangeException(
             Reason.REFUSED,
             Message.of("the control port refused the connection, so its executor may be gone")

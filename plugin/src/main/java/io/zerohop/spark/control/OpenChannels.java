@@ -453,6 +453,10 @@ final class OpenChannels {
     static final ControlLimits DEFAULT =
         new ControlLimits(32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5));
 
+    /** Of a keeper, which has little memory: its questions name at most 4,096 blocks. */
+    static final ControlLimits KEEPER =
+        new ControlLimits(32 << 10, 64 << 10, 2 << 20, 256, 64, Duration.ofSeconds(5));
+
     /** Type, request id and length of the body: what a frame has before it. */
     static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;
   }

@@ -97,6 +97,18 @@ public final class SparkControlChannel implements ControlChannel {
     this(spark, conf, security, bindHost, secret, service, ControlLimits.DEFAULT);
   }
 
+  /** The same for a keeper, whose questions are small and whose memory is, too. */
+  public static SparkControlChannel ofKeeper(
+      final SparkConf spark,
+      final Config conf,
+      final SecurityManager security,
+      final @Nullable String bindHost,
+      final byte[] secret,
+      final ControlService service) {
+    return new SparkControlChannel(
+        spark, conf, security, bindHost, secret, service, ControlLimits.KEEPER);
+  }
+
   SparkControlChannel(
       final SparkConf spark,
       final Config conf,

@@ -46,7 +46,11 @@ public final class DaemonLink implements AutoCloseable {
   private static final int MAGIC = 0x5A48_4B44;
   private static final byte VERSION = 1;
   private static final int HEADER_BYTES = 10;
-  private static final int MAX_REQUEST_BYTES = 2 << 20;
+
+  /** The heap of the daemon has room for several at once. */
+  private static final int MAX_REQUEST_BYTES = 512 << 10;
+
+  private static final int MAX_CLASS_PATH_BYTES = 128 << 10;
   private static final int MAX_ANSWER_BYTES = 16 << 10;
   private static final int MAX_TEXT = 2_000;
 
@@ -190,15 +194,18 @@ public final class DaemonLink implements AutoCloseable {
     final long bytes = in.getLong();
     final byte[] application = new byte[APPLICATION_BYTES];
     in.get(application);
-    final byte[] classPath = sized(in);
-    final byte[] orders = sized(in);
+    final byte[] classPath = sized(in, MAX_CLASS_PATH_BYTES);
+    final byte[] orders = sized(in, MAX_REQUEST_BYTES);
     return new Start(bytes, application, new String(classPath, StandardCharsets.UTF_8), orders);
   }
 
-  private static byte[] sized(final ByteBuffer in) {
+  private static byte[] sized(final ByteBuffer in, final int maxBytes) {
     final int length = in.remaining() < Integer.BYTES ? -1 : in.getInt();
     if (length < 0 || length > in.remaining()) {
       throw failure("a request is cut off", "");
+    }
+    if (length > maxBytes) {
+      throw failure("a class path of " + length + " bytes; at most " + maxBytes + " are taken", "");
     }
     final byte[] bytes = new byte[length];
     in.get(bytes);

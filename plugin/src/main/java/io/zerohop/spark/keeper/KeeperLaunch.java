@@ -32,6 +32,14 @@ public final class KeeperLaunch {
           "-XX:ReservedCodeCacheSize=32m",
           "-XX:MaxDirectMemorySize=48m");
 
+  /**
+   * Classes of objects that a reply of the driver may have. Whoever starts a keeper names its
+   * driver, and Spark takes objects of every class from it.
+   */
+  private static final String SERIAL_FILTER =
+      "-Djdk.serialFilter=maxdepth=100;maxarray=10000000;java.base/*;scala.**;"
+          + "org.apache.spark.**;io.zerohop.**;!*";
+
   private static final List<String> SET_SID = List.of("/usr/bin/setsid", "/bin/setsid");
 
   private KeeperLaunch() {}
@@ -50,6 +58,7 @@ public final class KeeperLaunch {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(MEMORY);
     command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"));
+    command.add(SERIAL_FILTER);
     command.addAll(List.of("-cp", classPath, MAIN));
     command.addAll(share);
     final ProcessBuilder builder = new ProcessBuilder(command);

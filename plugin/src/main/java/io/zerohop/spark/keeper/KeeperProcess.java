@@ -231,7 +231,7 @@ public final class KeeperProcess {
             lastPort,
             conf.keeper().port(),
             port ->
-                new SparkControlChannel(
+                SparkControlChannel.ofKeeper(
                     spark,
                     conf.with("port", port),
                     security(spark),

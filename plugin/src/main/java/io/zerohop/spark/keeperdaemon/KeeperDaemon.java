@@ -30,6 +30,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.StringTokenizer;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -297,7 +298,9 @@ final class KeeperDaemon implements AutoCloseable {
   private String checked(final String classPath) throws IOException {
     final ForeignCode owners = new ForeignCode(Descriptor.userId());
     final List<String> entries = new ArrayList<>();
-    for (final String entry : classPath.split(File.pathSeparator)) {
+    final StringTokenizer all = new StringTokenizer(classPath, File.pathSeparator);
+    while (all.hasMoreTokens()) {
+      final String entry = all.nextToken();
       final boolean isNeeded = entries.isEmpty() || entry.endsWith(".jar");
       try {
         entries.add(checked(Path.of(entry), owners).toString());

@@ -17,13 +17,16 @@ import java.util.function.ToLongFunction;
  * safe.
  */
 final class NodeKeepers {
-  /** Of nodes, and of executors of each. */
-  private static final int MAX = 1_000;
+  private static final int MAX_NODES = 1_000;
+
+  /** Of all nodes together: a hostile log names as many as it likes. */
+  private static final int MAX_EXECUTORS = 10_000;
 
   private static final String TITLE = "Keepers";
   private static final PagedTable<NodeKeeper> TABLE = table();
 
   private final Map<String, Known> nodes = new LinkedHashMap<>();
+  private int executorCount;
 
   private static final class Known {
     /** Whether each executor is connected; of those that are there. */
@@ -41,8 +44,11 @@ final class NodeKeepers {
       this.keeper = keeper;
     }
 
-    void add(final String executorId, final long time, final Keeper said) {
-      if (executors.size() < MAX || executors.containsKey(executorId)) {
+    /** Returns whether the executor is a new one. */
+    boolean add(
+        final String executorId, final long time, final Keeper said, final boolean hasRoom) {
+      final boolean isNew = hasRoom && !executors.containsKey(executorId);
+      if (isNew || executors.containsKey(executorId)) {
         executors.put(executorId, said.connected());
       }
       // An executor may report the keeper before, or none yet, a little later than the others.
@@ -51,6 +57,7 @@ final class NodeKeepers {
         keeper = said;
       }
       timeMillis = Math.max(timeMillis, time);
+      return isNew;
     }
 
     NodeKeeper copy(final String node) {
@@ -64,16 +71,20 @@ final class NodeKeepers {
     final Keeper said = report.memory() == null ? null : report.memory().keeper();
     final String executor = report.executorId();
     final String node = report.node().isEmpty() ? executor : report.node();
-    if (said != null && (nodes.size() < MAX || nodes.containsKey(node))) {
-      nodes
-          .computeIfAbsent(node, any -> new Known(executor, said))
-          .add(executor, report.timeMillis(), said);
+    if (said != null && (nodes.size() < MAX_NODES || nodes.containsKey(node))) {
+      final boolean isNew =
+          nodes
+              .computeIfAbsent(node, any -> new Known(executor, said))
+              .add(executor, report.timeMillis(), said, executorCount < MAX_EXECUTORS);
+      executorCount += isNew ? 1 : 0;
     }
   }
 
   /** An executor is gone; what the keeper of its node said stays. */
   void removed(final String executorId) {
-    nodes.values().forEach(known -> known.executors.remove(executorId));
+    for (final Known known : nodes.values()) {
+      executorCount -= known.executors.remove(executorId) == null ? 0 : 1;
+    }
   }
 
   /**

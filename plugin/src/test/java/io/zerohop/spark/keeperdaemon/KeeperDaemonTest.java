@@ -229,6 +229,15 @@ class KeeperDaemonTest {
     }
   }
 
+  /** A million entries would not fit into the daemon's heap. */
+  @Test
+  void aClassPathThatIsTooLongIsRefusedBeforeItIsLookedAt() throws IOException {
+    try (KeeperDaemon daemon = daemon(limits, List.of())) {
+      assertRefused("a:".repeat(100_000), "a class path of 200000 bytes");
+      assertThat(daemon).isNotNull();
+    }
+  }
+
   private void assertRefused(final String classPath, final String why) {
     final int before = started.size();
     if (classPath.equals("\0")) {
@@ -348,7 +357,7 @@ class KeeperDaemonTest {
   void aKeeperThatDoesNotReadItsOrdersIsEnded() throws Exception {
     keeper = "exec sleep 300";
     try (KeeperDaemon daemon = daemon()) {
-      assertThat(start(1, 100 * MIB, jar.toString(), new byte[1 << 20]).kind())
+      assertThat(start(1, 100 * MIB, jar.toString(), new byte[256 << 10]).kind())
           .isEqualTo(Kind.STARTED);
       clock.advance(Duration.ofMinutes(1));
       assertThat(started.get(0).waitFor(20, TimeUnit.SECONDS)).isTrue();

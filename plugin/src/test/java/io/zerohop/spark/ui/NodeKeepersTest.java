@@ -57,6 +57,18 @@ class NodeKeepersTest {
     assertThat(state()).contains("|no executor to ask|").contains("|41|52|");
   }
 
+  /** The names are of whoever wrote the log. */
+  @Test
+  void executorsOfAllNodesTogetherAreLimited() {
+    for (int i = 0; i < 12_000; i++) {
+      model.add(Reports.ofKeeper("e" + i, "n" + i % 20, 1, 0));
+    }
+    assertThat(keepers().stream().mapToInt(NodeKeeper::executors).sum()).isEqualTo(10_000);
+    model.removed("e0", Reports.BEGIN);
+    model.add(Reports.ofKeeper("later", "n0", 1, 0));
+    assertThat(keepers().stream().mapToInt(NodeKeeper::executors).sum()).isEqualTo(10_000);
+  }
+
   @Test
   void aKeeperThatFollowsAnotherOneIsARestartAndLateReportsAreNone() {
     model.add(Reports.ofKeeper("1", "n", 0, 0));

@@ -325,7 +325,7 @@ public final class Fetch implements AutoCloseable {
     }
     planned = true;
     for (final BlockSource source : sources) {
-      if (source.blocks().isEmpty() || isClosed()) {
+      if (source.blocks().isEmpty() || ended.getAsBoolean()) {
         continue;
       }
       if (all.paths.connectsFirst(source)) {
@@ -341,7 +341,7 @@ public final class Fetch implements AutoCloseable {
   private void meetNext() {
     do {
       route(unmet.poll());
-    } while (!unmet.isEmpty() && !isClosed() && !all.paths.connectsFirst(unmet.peek()));
+    } while (!unmet.isEmpty() && !ended.getAsBoolean() && !all.paths.connectsFirst(unmet.peek()));
   }
 
   /** Chooses the way of an owner's blocks. May connect to it. */

@@ -42,6 +42,10 @@ final class FarReads implements ControlService {
   private static final long MAX_UNTAKEN_OF_LINK = 4L << 20;
 
   private static final int MAX_WAITING = 4096;
+
+  /** Of all questions that wait: each takes some 28 bytes of the keeper's heap. */
+  private static final int MAX_WAITING_BLOCKS = 200_000;
+
   private static final int MAX_WAITING_OF_LINK = 256;
 
   /** When a question that finds no place is to be asked again. */
@@ -63,6 +67,17 @@ final class FarReads implements ControlService {
   /** In the order in which they came; also those that a thread looks at just now. */
   @GuardedBy("this")
   private final Set<Waiting> waiting = new LinkedHashSet<>();
+
+  /** How many of them have a place, and by link. */
+  @GuardedBy("this")
+  private final Map<Long, Integer> places = new HashMap<>();
+
+  @GuardedBy("this")
+  private int placesTaken;
+
+  /** Blocks that those ask for. */
+  @GuardedBy("this")
+  private int waitingBlocks;
 
   /** Bytes of an answer that the other end may not have yet. */
   private static final class Untaken {
@@ -135,16 +150,32 @@ final class FarReads implements ControlService {
     if (waiting.size() >= MAX_OPEN) {
       throw new IllegalStateException("too many questions wait for this keeper");
     }
-    int all = 0;
-    int ofLink = 0;
-    for (final Waiting other : waiting) {
-      all += other.read == null ? 0 : 1;
-      ofLink += other.read == null || other.link != link ? 0 : 1;
+    final int blocks = read.blocks().size();
+    final boolean hasPlace =
+        placesTaken < MAX_WAITING
+            && places.getOrDefault(link, 0) < MAX_WAITING_OF_LINK
+            && waitingBlocks + blocks <= MAX_WAITING_BLOCKS;
+    if (hasPlace) {
+      count(link, 1, blocks);
     }
     waiting.add(
-        all < MAX_WAITING && ofLink < MAX_WAITING_OF_LINK
+        hasPlace
             ? new Waiting(link, read.socket(), read, answer, clock.in(PATIENCE))
             : new Waiting(link, read.socket(), null, answer, clock.in(PAUSE)));
+  }
+
+  @GuardedBy("this")
+  private void count(final long link, final int questions, final int blocks) {
+    placesTaken += questions;
+    waitingBlocks += blocks;
+    places.merge(link, questions, (had, more) -> had + more == 0 ? null : had + more);
+  }
+
+  @GuardedBy("this")
+  private void uncount(final Waiting asked) {
+    if (asked.read != null) {
+      count(asked.link, -1, -asked.read.blocks().size());
+    }
   }
 
   /** Answers what has waited, where that is possible now or its time is over. Does not wait. */
@@ -199,8 +230,8 @@ final class FarReads implements ControlService {
 
   private synchronized void end(final Waiting asked, final boolean isAnswered) {
     asked.inWork = false;
-    if (isAnswered) {
-      waiting.remove(asked);
+    if (isAnswered && waiting.remove(asked)) {
+      uncount(asked);
     }
   }
 
@@ -361,6 +392,8 @@ final class FarReads implements ControlService {
   @Override
   public synchronized void disconnected(final long link) {
     untaken.remove(link);
-    waiting.removeIf(asked -> asked.link == link);
+    final List<Waiting> gone = waiting.stream().filter(asked -> asked.link == link).toList();
+    gone.forEach(waiting::remove);
+    gone.forEach(this::uncount);
   }
 }

@@ -55,7 +55,14 @@ public final class Keeper implements AutoCloseable {
   private static final Duration QUIET_LOOK = Duration.ofMillis(200);
 
   private static final Duration REPORT = Duration.ofSeconds(2);
+
+  /** As long as new executors may take in a look. */
+  private static final Duration LOOK_LIMIT = Duration.ofSeconds(1);
+
+  /** A socket at which nobody answers is tried again after this, and later after its multiples. */
   private static final Duration RETRY = Duration.ofSeconds(2);
+
+  private static final int MAX_DOUBLINGS = 4;
 
   /** How often something may be written to files. */
   private static final Duration SPILL = Duration.ofMillis(250);
@@ -122,6 +129,9 @@ public final class Keeper implements AutoCloseable {
   private final List<KeptExecutor> executors = new ArrayList<>();
 
   private final Map<String, Long> retryAt = new HashMap<>();
+
+  /** How often nobody has answered at a socket. */
+  private final Map<String, Integer> retries = new HashMap<>();
 
   /** What the driver was told of each executor, by the name of its socket. */
   private final Map<String, Map<Integer, Set<Long>>> told = new HashMap<>();
@@ -417,16 +427,23 @@ public final class Keeper implements AutoCloseable {
     final Set<String> sockets = new TreeSet<>(folder.sockets());
     executors.stream().map(KeptExecutor::socket).forEach(sockets::remove);
     retryAt.keySet().retainAll(sockets);
+    retries.keySet().retainAll(sockets);
+    final long until = clock.in(LOOK_LIMIT);
     for (final String socket : sockets) {
+      if (clock.isOver(until)) {
+        break; // Sockets that nobody answers at must not hold up the others' outputs.
+      }
       final Long later = retryAt.get(socket);
       if (!Location.isExecutor(socket) || later != null && !clock.isOver(later)) {
         continue;
       }
       try {
         executors.add(KeptExecutor.connect(folder, socket, secret, device, port(), clock));
+        retries.remove(socket);
       } catch (final ZerohopException e) {
         LOG.debug("{} is not kept for now", socket, e);
-        retryAt.put(socket, clock.in(RETRY));
+        final int before = retries.merge(socket, 1, Integer::sum) - 1;
+        retryAt.put(socket, clock.in(RETRY.multipliedBy(1L << Math.min(before, MAX_DOUBLINGS))));
       }
     }
   }

@@ -32,6 +32,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -642,6 +643,33 @@ class KeptTransportTest {
           .allMatch(answer -> KeptWire.isBusy(answer.join()));
     }
     assertThat(answers.get(99)).isCompletedExceptionally();
+  }
+
+  /** Questions are limited by what they ask for, too: that is what takes the keeper's heap. */
+  @Test
+  void blocksOfQuestionsThatWaitAreLimited() {
+    final TestClock still = TestClock.standing();
+    final FarReads far = new FarReads(left::get, still, () -> {});
+    final List<Block> many = Collections.nCopies(KeptWire.MAX_BLOCKS, block(0));
+    final List<CompletableFuture<ByteBuffer>> answers = new ArrayList<>();
+    for (int i = 0; i < 100; i++) {
+      final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+      answers.add(answer);
+      far.asked(i, KeptWire.Read.of(SOCKET, 1, 0, many), answer::complete);
+    }
+    still.advance(Duration.ofSeconds(1));
+    far.round();
+    assertThat(answers.stream().filter(CompletableFuture::isDone))
+        .hasSize(100 - 200_000 / KeptWire.MAX_BLOCKS)
+        .allMatch(answer -> KeptWire.isBusy(answer.join()));
+    for (int i = 0; i < 100; i++) {
+      far.disconnected(i);
+    }
+    final CompletableFuture<ByteBuffer> next = new CompletableFuture<>();
+    far.asked(1, KeptWire.Read.of(SOCKET, 1, 0, many), next::complete);
+    still.advance(Duration.ofSeconds(1));
+    far.round();
+    assertThat(next).as("there is room again").isNotDone();
   }
 
   @Test

@@ -10,6 +10,8 @@ import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.device.posix.Descriptor;
+import io.zerohop.device.posix.FileStatus;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -42,6 +44,9 @@ public final class KeptExecutor implements AutoCloseable {
 
   private static final Duration CONNECT_LIMIT = Duration.ofMillis(500);
   private static final Duration REQUEST_LIMIT = Duration.ofMillis(200);
+
+  /** As long as one executor may take in a round; the rest has its turn in the next one. */
+  private static final Duration COLLECT_LIMIT = Duration.ofMillis(300);
 
   /** An executor that does not answer is asked again after this, so that others are served. */
   private static final Duration PAUSE = Duration.ofSeconds(2);
@@ -262,9 +267,14 @@ public final class KeptExecutor implements AutoCloseable {
     forgetRetired();
     long left = room;
     boolean isComplete = true;
+    final long until = clock.in(COLLECT_LIMIT);
     try {
       for (int slot = 0; slot < SegmentIds.MAX_SLOTS; slot++) {
         final long id = root.inSlot(slot);
+        if (clock.isOver(until)) {
+          isComplete = false; // It answers slowly, and others wait meanwhile.
+          break;
+        }
         if (id > 0
             && !SegmentIds.isLent(id)
             && !SegmentIds.isBorrowed(id)
@@ -315,6 +325,7 @@ public final class KeptExecutor implements AutoCloseable {
     if (handle == null) {
       return 0; // The table names a segment just before the pool has it: the next round asks again.
     }
+    checkSize(id, handle);
     if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room) {
       handle.close();
       refused.add(id);
@@ -338,6 +349,29 @@ public final class KeptExecutor implements AutoCloseable {
     held.put(id, handle);
     link.kept(id, REQUEST_LIMIT);
     return handle.bytes();
+  }
+
+  /**
+   * A file in memory has a size, by which it counts to the limit of what is held. A descriptor of
+   * GPU memory has none.
+   */
+  private void checkSize(final long id, final SegmentHandle handle) {
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
+      return;
+    }
+    final FileStatus file = Descriptor.status(handle.fd());
+    if (file.isRegular() && file.bytes() != handle.bytes()) {
+      handle.close();
+      throw new IllegalStateException(
+          "segment "
+              + id
+              + " of "
+              + socket
+              + " has "
+              + file.bytes()
+              + " bytes, and was said to have "
+              + handle.bytes());
+    }
   }
 
   /** The owner has used a slot again: what it named before is gone. */

@@ -129,6 +129,9 @@ public final class PeerDirectory implements AutoCloseable {
     }
     lock(contact, executorId);
     try {
+      if (contacts.get(location.incarnation()) != contact) {
+        return connect(location, executorId, kept, remember); // It was swept.
+      }
       final Peer meanwhile = contact.peer;
       if (meanwhile != null && meanwhile.alive()) {
         return meanwhile;
@@ -149,7 +152,8 @@ public final class PeerDirectory implements AutoCloseable {
     } catch (final ExchangeException e) {
       // One that has ended is not found at once, if a keeper may answer for it.
       final boolean isLong = kept || e.reason() != Reason.ABSENT && e.reason() != Reason.REFUSED;
-      if (remember && isLong) {
+      // A task that is killed while it connects says nothing of the peer.
+      if (remember && isLong && !Thread.currentThread().isInterrupted()) {
         contact.failure = e;
         contact.retryAt = clock.in(RETRY_AFTER);
       }
@@ -322,7 +326,20 @@ public final class PeerDirectory implements AutoCloseable {
     for (final Peer peer : peers) {
       if (peer.sweep()) {
         peers.remove(peer);
-        contacts.values().removeIf(contact -> contact.peer == peer);
+        contacts.forEach((incarnation, contact) -> dropContact(incarnation, contact, peer));
+      }
+    }
+  }
+
+  /** Not if a thread is connecting, which has another peer in a moment. */
+  private void dropContact(final long incarnation, final Contact contact, final Peer lost) {
+    if (contact.peer == lost && contact.lock.tryLock()) {
+      try {
+        if (contact.peer == lost) {
+          contacts.remove(incarnation, contact);
+        }
+      } finally {
+        contact.lock.unlock();
       }
     }
   }

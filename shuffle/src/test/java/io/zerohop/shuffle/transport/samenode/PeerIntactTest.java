@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.samenode;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
@@ -70,17 +71,7 @@ class PeerIntactTest {
             new SharedMemory(root, tiers, NO_GPU, new Keeping(Clock.system()), cause -> {}),
             SegmentServer.Limits.DEFAULT);
     server.start();
-    peers =
-        new PeerDirectory(
-            devices,
-            folder,
-            new Location(Location.currentBootId(), folder.identity(), 7, 0, "reader"),
-            NO_GPU,
-            Topology.NONE,
-            TestNodes.SECRET,
-            Config.defaults(),
-            ContactListener.NONE,
-            Clock.system());
+    peers = directory("reader");
     peer =
         peers.connect(
             new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner"),
@@ -119,6 +110,31 @@ class PeerIntactTest {
     root.lanes().freeze();
     vanish();
     assertThat(peer.intact()).isTrue();
+  }
+
+  @Test
+  void aTaskThatIsKilledWhileItConnectsSaysNothingOfThePeer() {
+    final Location owner =
+        new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner");
+    try (PeerDirectory others = directory("other")) {
+      Thread.currentThread().interrupt();
+      assertThatThrownBy(() -> others.connect(owner, "owner")).isInstanceOf(RuntimeException.class);
+      assertThat(Thread.interrupted()).isTrue();
+      assertThat(others.connect(owner, "owner").alive()).isTrue();
+    }
+  }
+
+  private PeerDirectory directory(final String reader) {
+    return new PeerDirectory(
+        devices,
+        folder,
+        new Location(Location.currentBootId(), folder.identity(), 7, 0, reader),
+        NO_GPU,
+        Topology.NONE,
+        TestNodes.SECRET,
+        Config.defaults(),
+        ContactListener.NONE,
+        Clock.system());
   }
 
   /**
