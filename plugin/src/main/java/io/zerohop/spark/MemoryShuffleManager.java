@@ -1,15 +1,16 @@
 package io.zerohop.spark;
 
+import io.zerohop.device.Message;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.driver.AppSecret;
 import io.zerohop.spark.driver.LiveShuffles;
 import io.zerohop.spark.executor.ExecutorShuffle;
 import io.zerohop.spark.executor.Startup;
 import io.zerohop.spark.keeper.KeptOutputs;
+import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.metrics.ReadMetrics;
 import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
 import io.zerohop.spark.outputfiles.MapOutputFiles;
@@ -23,10 +24,15 @@ import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.watch.ExecutorWatch;
+import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
+import javax.crypto.Mac;
+import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -183,14 +189,16 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return new RapidsWriter<>(
           ours.dependency(),
           task,
-          here.tables(),
+          () -> here.newOutput(ours.dependency(), mapId, false),
+          here.gpuNode(),
+          here.conf().device().timeout(),
           ours.rowChecksums(),
           here.conf().rapids().packSize());
     }
     return new RowsWriter<>(
         ours.dependency(),
         task,
-        () -> here.newRowsOutput(ours.dependency(), mapId),
+        () -> here.newOutput(ours.dependency(), mapId, true),
         here.pages(),
         here.conf().writeBuffer(),
         streamsLimit);
@@ -248,7 +256,9 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       return new RapidsReader<>(
           ours.dependency(),
           task,
-          here.tables(),
+          here.fetches(),
+          here.gpuNode(),
+          here.conf().device().timeout(),
           here.transport(),
           here.conf().rapids().batchSize());
     }
@@ -316,5 +326,49 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   public void stop() {
     executor.stop();
     super.stop();
+  }
+
+  /**
+   * The application's secret for the exchange of segments between executors of a node. With {@code
+   * spark.authenticate} it is derived from Spark's secret, so it never travels; else the driver
+   * draws 256 random bits, which every shuffle handle carries.
+   */
+  private static final class AppSecret {
+    private static final int BYTES = 32;
+    private static final byte[] PURPOSE =
+        "zerohop segment exchange".getBytes(StandardCharsets.US_ASCII);
+
+    private AppSecret() {}
+
+    /** Returns the driver's secret for handles: random bits, or nothing if executors derive it. */
+    static byte[] forHandles(final boolean authenticate) {
+      if (authenticate) {
+        return new byte[0];
+      }
+      final byte[] secret = new byte[BYTES];
+      new SecureRandom().nextBytes(secret);
+      return secret;
+    }
+
+    /** The secret in force, from what a handle carried. */
+    static byte[] resolve(final byte[] carried, final SparkEnv env) {
+      if (carried.length > 0) {
+        return carried;
+      }
+      final String key = env.securityManager().getSecretKey();
+      if (key == null) {
+        throw new UnusableException(
+            Message.of(
+                    "the driver has spark.authenticate on, but this executor has no Spark secret")
+                .remedy("set spark.authenticate for executors as well"));
+      }
+      try {
+        final Mac mac = Mac.getInstance("HmacSHA256");
+        mac.init(new SecretKeySpec(key.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
+        return mac.doFinal(PURPOSE);
+      } catch (final GeneralSecurityException e) {
+        throw new IllegalStateException("This JVM has no HmacSHA256", e);
+      }
+    }
   }
 }

@@ -242,21 +242,7 @@ public final class ShuffleNode implements AutoCloseable {
       final FallbackTransport staged,
       final Fetches.Listener listener,
       final BooleanSupplier cancelled) {
-    return fetch(sources, staged, listener, ReadSide.HOST, cancelled);
-  }
-
-  /**
-   * Begins to fetch blocks for a reader on the host or the GPU.
-   *
-   * @param side who reads the blocks; the GPU only where {@link #hasGpu}
-   */
-  public Fetch fetch(
-      final List<BlockSource> sources,
-      final FallbackTransport staged,
-      final Fetches.Listener listener,
-      final ReadSide side,
-      final BooleanSupplier cancelled) {
-    return parts.fetches.begin(sources, staged, listener, side, cancelled);
+    return parts.fetches.begin(sources, staged, listener, ReadSide.HOST, cancelled);
   }
 
   /**

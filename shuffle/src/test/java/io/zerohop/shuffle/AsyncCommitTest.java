@@ -444,6 +444,7 @@ class AsyncCommitTest {
       final BlockSource source,
       final ReadSide side,
       final java.util.function.BooleanSupplier cancelled) {
-    return by.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, cancelled);
+    return by.fetches()
+        .begin(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, cancelled);
   }
 }

@@ -94,12 +94,14 @@ class DeviceReadTest {
     int onDevice = 0;
     final List<FetchedBlock> all = new ArrayList<>();
     try (Fetch fetcher =
-        reader.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
+        reader
+            .fetches()
+            .begin(
+                List.of(source),
+                TestNodes.noStaging(),
+                TestNodes.quiet(),
+                ReadSide.DEVICE,
+                () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
         assertThat(readersBlocks.gather(reader, block))
@@ -151,8 +153,10 @@ class DeviceReadTest {
     final BlockSource source = made.write(owner, "owner", 1, 1);
     for (final ReadSide side : ReadSide.values()) {
       try (Fetch fetcher =
-          reader.fetch(
-              List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, () -> false)) {
+          reader
+              .fetches()
+              .begin(
+                  List.of(source), TestNodes.noStaging(), TestNodes.quiet(), side, () -> false)) {
         assertThatThrownBy(
                 () -> {
                   while (fetcher.next()) {
@@ -251,14 +255,16 @@ class DeviceReadTest {
     readersDevice.refuseMaps(true);
     final BlockSource first = made.write(owner, "owner", 1, 1);
     try (Fetch fetcher =
-        reader.fetch(
-            List.of(first),
-            (from, blocks, sink) -> {
-              blocks.forEach(block -> sink.failed(block, new IllegalStateException("enough")));
-            },
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
+        reader
+            .fetches()
+            .begin(
+                List.of(first),
+                (from, blocks, sink) -> {
+                  blocks.forEach(block -> sink.failed(block, new IllegalStateException("enough")));
+                },
+                TestNodes.quiet(),
+                ReadSide.DEVICE,
+                () -> false)) {
       assertThatThrownBy(
               () -> {
                 while (fetcher.next()) {

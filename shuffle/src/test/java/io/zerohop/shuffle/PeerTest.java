@@ -15,7 +15,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.write.MapOutput;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;

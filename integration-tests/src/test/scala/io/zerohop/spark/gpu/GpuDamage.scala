@@ -42,7 +42,7 @@ object GpuDamage {
     val never: BooleanSupplier = () => false
     val nothing: FallbackTransport = (_, _, _) => throw new IllegalStateException("not in memory")
     val fetcher =
-      node.fetch(Collections.singletonList(source), nothing, quiet, side, never)
+      node.fetches.begin(Collections.singletonList(source), nothing, quiet, side, never)
     var count = 0
     try {
       while (fetcher.next()) {

@@ -98,7 +98,7 @@ class GpuReadinessSuite extends AnyFunSuite {
   private def withBlock(
       reader: ShuffleNode,
       source: BlockSource)(body: Fetch => Unit): Unit = {
-    val fetcher = reader.fetch(
+    val fetcher = reader.fetches.begin(
       java.util.List.of(source),
       (_, blocks, _) => fail(s"staged: $blocks"),
       GpuDamage.quiet,

@@ -19,9 +19,7 @@ import java.net.InetAddress;
 import java.net.NetworkInterface;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -332,14 +330,11 @@ public final class SparkControlChannel implements ControlChannel {
   }
 
   /** A proven connection to another executor's channel, for questions. Thread safe; owns it. */
-  private static final class SparkControlLink implements ControlLink {
+  private static final class SparkControlLink extends BreakableLink {
     private final TransportClient client;
     private final String peer;
     private final ControlLimits limits;
     private final Duration answerLimit;
-    private final Set<CompletableFuture<ByteBuffer>> open = ConcurrentHashMap.newKeySet();
-    private final List<Runnable> actions = new ArrayList<>();
-    private volatile boolean broken;
 
     /**
      * @param client proven; this link's from now on
@@ -370,18 +365,13 @@ public final class SparkControlChannel implements ControlChannel {
                             + limits.questionBytes())
                     .at(peer)));
       }
-      final CompletableFuture<ByteBuffer> future = new CompletableFuture<>();
-      open.add(future);
-      if (broken) {
-        open.remove(future);
-        future.completeExceptionally(closed(null));
-        return future;
-      }
-      try {
-        send(question, future);
-      } catch (final RejectedExecutionException e) {
-        open.remove(future);
-        future.completeExceptionally(closed(e));
+      final CompletableFuture<ByteBuffer> future = begin();
+      if (!future.isDone()) {
+        try {
+          send(question, future);
+        } catch (final RejectedExecutionException e) {
+          future.completeExceptionally(closed(e));
+        }
       }
       return future;
     }
@@ -410,11 +400,7 @@ public final class SparkControlChannel implements ControlChannel {
               .getChannel()
               .eventLoop()
               .schedule(() -> giveUp(request, future), answerLimit.toNanos(), TimeUnit.NANOSECONDS);
-      future.whenComplete(
-          (answer, failure) -> {
-            open.remove(future);
-            timer.cancel(false);
-          });
+      future.whenComplete((answer, failure) -> timer.cancel(false));
     }
 
     private void giveUp(final long request, final CompletableFuture<ByteBuffer> future) {
@@ -427,45 +413,21 @@ public final class SparkControlChannel implements ControlChannel {
                   .remedy("if it is only slow, raise spark.zerohop.device.timeout")));
     }
 
-    private ExchangeException closed(final @Nullable Throwable cause) {
+    @Override
+    protected ExchangeException closed(final @Nullable Throwable cause) {
       return new ExchangeException(
           Reason.CLOSED, "The control connection to " + peer + " ended", cause);
     }
 
     @Override
     public boolean alive() {
-      return !broken && client.isActive();
-    }
-
-    @Override
-    public void onClosed(final Runnable action) {
-      synchronized (actions) {
-        if (!broken) {
-          actions.add(action);
-          return;
-        }
-      }
-      action.run();
+      return super.alive() && client.isActive();
     }
 
     @Override
     public void close() {
       client.getChannel().close();
       breakNow();
-    }
-
-    private void breakNow() {
-      final List<Runnable> due;
-      synchronized (actions) {
-        broken = true;
-        due = List.copyOf(actions);
-        actions.clear();
-      }
-      for (final CompletableFuture<ByteBuffer> future : open) {
-        future.completeExceptionally(closed(null));
-      }
-      open.clear();
-      due.forEach(Runnable::run);
     }
 
     @Override

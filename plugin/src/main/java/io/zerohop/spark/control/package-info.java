@@ -23,10 +23,10 @@
  *
  * <p>Spark's transport believes length fields, takes frames of up to 2 GB from anybody and has one
  * handler for what comes before and with the proof. So two handlers of ours stand in each
- * connection: {@link io.zerohop.spark.control.StrangerGuard} counts bytes before frames are
- * gathered, {@link io.zerohop.spark.control.FrameCheck} looks at frames before they are decoded.
- * Either closes the connection at the first thing that the protocol does not know. A connection
- * that has proved nothing within the limit is closed as well, and only so many may be unproven. The
- * asking end answers nothing, proven or not.
+ * connection: {@link io.zerohop.spark.control.OpenChannels.StrangerGuard} counts bytes before
+ * frames are gathered, {@link io.zerohop.spark.control.OpenChannels.FrameCheck} looks at frames
+ * before they are decoded. Either closes the connection at the first thing that the protocol does
+ * not know. A connection that has proved nothing within the limit is closed as well, and only so
+ * many may be unproven. The asking end answers nothing, proven or not.
  */
 package io.zerohop.spark.control;

@@ -2,6 +2,7 @@ package io.zerohop.spark.driver;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.compat.SparkProbe;
@@ -29,12 +30,10 @@ import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd;
 import org.apache.spark.util.RpcUtils;
 import org.jspecify.annotations.Nullable;
-import scala.Function1;
 import scala.Option;
 import scala.PartialFunction;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
-import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -99,27 +98,17 @@ public final class LiveShuffles implements RpcEndpoint {
 
   @Override
   public PartialFunction<Object, BoxedUnit> receiveAndReply(final RpcCallContext context) {
-    return new AbstractPartialFunction<>() {
-      @Override
-      public boolean isDefinedAt(final Object message) {
-        return message instanceof int[];
-      }
-
-      @Override
-      public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
-        if (message instanceof int[] asked) {
-          // The tracker, not our own list: Spark may compute a shuffle again that it cleaned up.
-          context.reply(
-              Arrays.stream(asked)
-                  .filter(tracker::containsShuffle)
-                  .boxed()
-                  .flatMapToLong(id -> LongStream.of(id, nanosSinceEnd.applyAsLong(id)))
-                  .toArray());
-          return null;
-        }
-        return otherwise.apply(message);
-      }
-    };
+    return new RpcMessages<>(
+        int[].class,
+        any -> true,
+        asked ->
+            // The tracker, not our own list: Spark may compute a shuffle again that it cleaned up.
+            context.reply(
+                Arrays.stream(asked)
+                    .filter(tracker::containsShuffle)
+                    .boxed()
+                    .flatMapToLong(id -> LongStream.of(id, nanosSinceEnd.applyAsLong(id)))
+                    .toArray()));
   }
 
   /**

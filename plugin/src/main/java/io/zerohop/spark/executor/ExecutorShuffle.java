@@ -25,9 +25,6 @@ import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.metrics.ExecutorMetrics;
 import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.RapidsShuffle;
-import io.zerohop.spark.rapids.TableStore;
-import io.zerohop.spark.rapids.TableStore.DeviceTableStore;
-import io.zerohop.spark.rapids.TableStore.HostTableStore;
 import io.zerohop.spark.rapids.setup.RapidsLatch;
 import io.zerohop.spark.rapids.setup.RapidsMode;
 import io.zerohop.spark.rows.MapOutputBuffer.PagePool;
@@ -69,8 +66,8 @@ public final class ExecutorShuffle implements AutoCloseable {
   private final SparkEnv env;
   private final Config conf;
   private final @Nullable ShuffleNode node;
+  private final Fetches fetches;
   private final MapOutputFiles files;
-  private final TableStore tables;
   private final PagePool pages;
   private final Runnable unshareMemory;
 
@@ -112,12 +109,9 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.env = env;
     this.conf = conf;
     this.node = node;
+    this.fetches = fetches;
     this.files = files;
     this.watch = watch;
-    this.tables =
-        node != null && node.hasGpu()
-            ? new DeviceTableStore(node, files, conf.device().timeout())
-            : new HostTableStore(node, files, fetches);
     this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
     this.location = locationOf(env.blockManager().blockManagerId(), node);
     final BlockTransferTransport blocks =
@@ -245,14 +239,21 @@ public final class ExecutorShuffle implements AutoCloseable {
             own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
   }
 
-  /** Begins a map output of rows, for the caller to close: in host memory but for tests. */
-  public MapOutput newRowsOutput(final ShuffleDependency<?, ?, ?> dependency, final long mapId) {
-    final Tier tier =
-        node != null && node.hasGpu() && conf.testDevice() == TestDevice.CUDA
-            ? Tier.DEVICE
-            : Tier.HOST;
+  /**
+   * Begins a map output, for the caller to close.
+   *
+   * @param ofRows whether rows are written, which go to host memory but for tests
+   */
+  public MapOutput newOutput(
+      final ShuffleDependency<?, ?, ?> dependency, final long mapId, final boolean ofRows) {
+    final boolean onGpu =
+        ofRows && node != null && node.hasGpu() && conf.testDevice() == TestDevice.CUDA;
     return files.newOutput(
-        node, dependency.shuffleId(), mapId, dependency.partitioner().numPartitions(), tier);
+        node,
+        dependency.shuffleId(),
+        mapId,
+        dependency.partitioner().numPartitions(),
+        onGpu ? Tier.DEVICE : Tier.HOST);
   }
 
   /** This executor's blocks in memory, or null if it has none. */
@@ -261,13 +262,18 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   /**
-   * Returns the store that shuffles RAPIDS' batches here.
+   * Returns the node that has RAPIDS' batches in GPU memory; absent if they are kept on the host.
    *
    * @throws IllegalStateException if RAPIDS itself does not take part in this executor
    */
-  public TableStore tables() {
+  public @Nullable ShuffleNode gpuNode() {
     RapidsLatch.check();
-    return tables;
+    return node != null && node.hasGpu() ? node : null;
+  }
+
+  /** The fetches of this executor's readers. */
+  public Fetches fetches() {
+    return fetches;
   }
 
   public Config conf() {

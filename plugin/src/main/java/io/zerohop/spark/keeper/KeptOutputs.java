@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
@@ -36,7 +37,6 @@ import scala.PartialFunction;
 import scala.Tuple2;
 import scala.collection.Iterator;
 import scala.reflect.ClassTag$;
-import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -384,48 +384,30 @@ public final class KeptOutputs extends SparkListener {
 
     @Override
     public PartialFunction<Object, BoxedUnit> receive() {
-      return new AbstractPartialFunction<>() {
-        @Override
-        public boolean isDefinedAt(final Object message) {
-          return message instanceof Object[] words && words.length == 2;
-        }
-
-        @Override
-        public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
-          if (message instanceof Object[] words && words.length == 2) {
+      return new RpcMessages<>(
+          Object[].class,
+          words -> words.length == 2,
+          words -> {
             if (name.equals(words[0])) {
               outputs.notReached((String) words[1]);
             }
-            return null;
-          }
-          return otherwise.apply(message);
-        }
-      };
+          });
     }
 
     @Override
+    @SuppressWarnings("unchecked")
     public PartialFunction<Object, BoxedUnit> receiveAndReply(final RpcCallContext context) {
-      return new AbstractPartialFunction<>() {
-        @Override
-        public boolean isDefinedAt(final Object message) {
-          return message instanceof Object[] words && words.length == 3;
-        }
-
-        @Override
-        @SuppressWarnings("unchecked")
-        public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
-          if (message instanceof Object[] words && words.length == 3) {
+      return new RpcMessages<>(
+          Object[].class,
+          words -> words.length == 3,
+          words -> {
             if (name.equals(words[0])) {
               context.reply(outputs.heard((String) words[1], (Map<Integer, long[]>) words[2]));
             } else {
               // The keeper of an application that ended, whose driver had this port.
               context.sendFailure(new IllegalArgumentException("this is " + name));
             }
-            return null;
-          }
-          return otherwise.apply(message);
-        }
-      };
+          });
     }
   }
 }

@@ -2,20 +2,25 @@ package io.zerohop.spark.rapids;
 
 import ai.rapids.cudf.Table;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
 import io.zerohop.spark.rapids.api.RapidsClasses;
 import io.zerohop.spark.rapids.format.TableHeader;
+import io.zerohop.spark.rapids.read.TableGather;
 import io.zerohop.spark.rapids.read.TableLoader;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.ReduceTask.ReadEnd;
 import java.io.IOException;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.NoSuchElementException;
@@ -42,25 +47,33 @@ import scala.collection.Iterator;
 public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, ?, C> dependency;
   private final ReduceTask task;
-  private final TableStore tables;
+  private final Fetches fetches;
+  private final @Nullable ShuffleNode gpu;
+  private final Duration limit;
   private final FallbackTransport staged;
   private final long batchBytes;
 
   /**
    * A reader.
    *
-   * @param tables how to get at them
+   * @param fetches of this executor
+   * @param gpu this executor's node, if it has a GPU; absent if RAPIDS alone uses the GPU
+   * @param limit of one gather on the GPU
    * @param batchBytes how large the batches that are handed out should be
    */
   public RapidsReader(
       final ShuffleDependency<K, ?, C> dependency,
       final ReduceTask task,
-      final TableStore tables,
+      final Fetches fetches,
+      final @Nullable ShuffleNode gpu,
+      final Duration limit,
       final FallbackTransport staged,
       final long batchBytes) {
     this.dependency = dependency;
     this.task = task;
-    this.tables = tables;
+    this.fetches = fetches;
+    this.gpu = gpu;
+    this.limit = limit;
     this.staged = staged;
     this.batchBytes = batchBytes;
   }
@@ -72,13 +85,14 @@ public final class RapidsReader<K, C> implements ShuffleReader<K, C> {
     final ExchangeMetrics exchange = ExchangeMetrics.of(dependency);
     final DataType[] types = rapids.sparkTypes(dependency);
     final Fetch fetch =
-        tables.fetch(
+        fetches.begin(
             task.sources(TableHeader.typicalBytes(types.length)),
             staged,
             task.pathMetrics(),
+            gpu == null ? ReadSide.HOST : ReadSide.DEVICE,
             () -> task.context().isInterrupted() || task.context().isCompleted());
     final TableLoader loader =
-        new TableLoader(rapids, tables.newGather(), types, fetch::checkIntact, exchange);
+        new TableLoader(rapids, TableGather.begin(gpu, limit), types, fetch::checkIntact, exchange);
     final Batches batches = new Batches(rapids, fetch, loader, types, batchBytes, task, exchange);
     fetch.releasing(loader::close, batches::release);
     batches.end.begin(task, fetch, () -> {});

@@ -3,6 +3,8 @@ package io.zerohop.spark.rapids;
 import ai.rapids.cudf.ContiguousTable;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.ExchangeMetrics;
@@ -15,6 +17,8 @@ import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.MapTask;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.function.Supplier;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.scheduler.MapStatus;
 import org.apache.spark.shuffle.ShuffleWriter;
@@ -58,14 +62,18 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
   /**
    * A writer.
    *
-   * @param tables where they go
+   * @param output begins the map output, for this to close
+   * @param gpu this executor's node, if it has a GPU; absent if RAPIDS alone uses the GPU
+   * @param limit of the copies of one batch on the GPU
    * @param rowChecksum whether the map status gets a checksum of the rows
    * @param packBytes how much is packed together
    */
   public RapidsWriter(
       final ShuffleDependency<K, V, ?> dependency,
       final MapTask task,
-      final TableStore tables,
+      final Supplier<MapOutput> output,
+      final @Nullable ShuffleNode gpu,
+      final Duration limit,
       final boolean rowChecksum,
       final long packBytes) {
     this.dependency = dependency;
@@ -73,12 +81,8 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     this.packBytes = packBytes;
     final int partitions = dependency.partitioner().numPartitions();
     this.sink =
-        tables.newSink(
-            dependency.shuffleId(),
-            task.mapId(),
-            partitions,
-            rowChecksum,
-            task.context().taskAttemptId());
+        TableSink.begin(
+            output.get(), gpu, limit, partitions, rowChecksum, task.context().taskAttemptId());
     this.pending = new TableBatch(partitions);
     this.exchange = ExchangeMetrics.of(dependency);
     this.sizes = new TableSizes(partitions);

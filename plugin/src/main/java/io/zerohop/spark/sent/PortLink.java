@@ -5,14 +5,12 @@ import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
+import io.zerohop.shuffle.transport.ControlChannel.BreakableLink;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.Uploads.Reply;
 import io.zerohop.spark.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -23,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * A link to an owner: requests are uploads to it, and responses are uploads to this executor.
  * Thread safe; owns its connection.
  */
-final class PortLink implements ControlLink {
+final class PortLink extends BreakableLink {
   private final long number;
   private final String self;
   private final String owner;
@@ -32,8 +30,6 @@ final class PortLink implements ControlLink {
   private final Clock clock;
   private final AtomicInteger nextQuestion = new AtomicInteger();
   private final Map<Integer, Open> open = new ConcurrentHashMap<>();
-  private final List<Runnable> actions = new ArrayList<>();
-  private volatile boolean broken;
 
   /** A question that was not answered yet. */
   private record Open(CompletableFuture<ByteBuffer> answer, long overdue) {}
@@ -73,25 +69,26 @@ final class PortLink implements ControlLink {
           new ZerohopException(
               Category.FALLBACK, "a request to " + owner + " is too long: " + body.remaining()));
     }
-    final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+    final CompletableFuture<ByteBuffer> answer = begin();
     open.put(id, new Open(answer, clock.in(answerLimit)));
-    if (broken) {
-      fail(id, closed());
-      return answer;
+    answer.whenComplete((got, failure) -> open.remove(id));
+    if (!answer.isDone()) {
+      connection.upload(
+          UploadId.word(UploadId.QUESTION, number, id, body.remaining()),
+          body,
+          (reply, failure) -> asked(answer, reply, failure));
     }
-    connection.upload(
-        UploadId.word(UploadId.QUESTION, number, id, body.remaining()),
-        body,
-        (reply, failure) -> asked(id, reply, failure));
     return answer;
   }
 
-  private void asked(final int id, final @Nullable Reply reply, final @Nullable Throwable failure) {
+  private void asked(
+      final CompletableFuture<ByteBuffer> answer,
+      final @Nullable Reply reply,
+      final @Nullable Throwable failure) {
     if (failure != null) {
-      fail(id, closed());
+      answer.completeExceptionally(closed(null));
     } else if (reply != Reply.TAKEN) {
-      fail(
-          id,
+      answer.completeExceptionally(
           new ZerohopException(Category.RETRY, "executor " + owner + " accepts no request now"));
     }
   }
@@ -103,30 +100,27 @@ final class PortLink implements ControlLink {
 
   /** An answer has come; null if it was damaged. */
   void answered(final int id, final @Nullable ByteBuffer answer) {
-    if (answer == null) {
-      fail(id, new ZerohopException(Category.RETRY, "a response of " + owner + " was damaged"));
+    final Open question = open.get(id);
+    if (question == null) {
       return;
     }
-    final Open question = open.remove(id);
-    if (question != null) {
+    if (answer == null) {
+      question
+          .answer()
+          .completeExceptionally(
+              new ZerohopException(Category.RETRY, "a response of " + owner + " was damaged"));
+    } else {
       question.answer().complete(answer);
-    }
-  }
-
-  private void fail(final int id, final RuntimeException why) {
-    final Open question = open.remove(id);
-    if (question != null) {
-      question.answer().completeExceptionally(why);
     }
   }
 
   /** Gives up questions that were not answered in time. */
   void checkOverdue() {
-    open.forEach(
-        (id, question) -> {
-          if (clock.isOver(question.overdue())) {
-            fail(
-                id,
+    for (final Open question : open.values()) {
+      if (clock.isOver(question.overdue())) {
+        question
+            .answer()
+            .completeExceptionally(
                 new ExchangeException(
                     Reason.TIMEOUT,
                     "executor "
@@ -134,28 +128,19 @@ final class PortLink implements ControlLink {
                         + " has not answered within "
                         + answerLimit.toMillis()
                         + " ms"));
-          }
-        });
+      }
+    }
   }
 
-  private ExchangeException closed() {
-    return new ExchangeException(Reason.CLOSED, "the connection to executor " + owner + " ended");
+  @Override
+  protected ExchangeException closed(final @Nullable Throwable cause) {
+    return new ExchangeException(
+        Reason.CLOSED, "the connection to executor " + owner + " ended", cause);
   }
 
   @Override
   public boolean alive() {
-    return !broken && connection.alive();
-  }
-
-  @Override
-  public void onClosed(final Runnable action) {
-    synchronized (actions) {
-      if (!broken) {
-        actions.add(action);
-        return;
-      }
-    }
-    action.run();
+    return super.alive() && connection.alive();
   }
 
   @Override
@@ -168,16 +153,5 @@ final class PortLink implements ControlLink {
           (reply, failure) -> connection.close());
     }
     breakNow();
-  }
-
-  private void breakNow() {
-    final List<Runnable> due;
-    synchronized (actions) {
-      broken = true;
-      due = List.copyOf(actions);
-      actions.clear();
-    }
-    open.keySet().forEach(id -> fail(id, closed()));
-    due.forEach(Runnable::run);
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.ui;
 
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.compat.SparkProbe;
@@ -21,13 +22,10 @@ import org.apache.spark.rpc.RpcEndpoint;
 import org.apache.spark.rpc.RpcEnv;
 import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
-import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-import scala.Function1;
 import scala.PartialFunction;
 import scala.collection.Iterator;
-import scala.runtime.AbstractPartialFunction;
 import scala.runtime.BoxedUnit;
 
 /**
@@ -113,21 +111,7 @@ public final class LiveTab implements DriverWatch {
 
     @Override
     public PartialFunction<Object, BoxedUnit> receive() {
-      return new AbstractPartialFunction<>() {
-        @Override
-        public boolean isDefinedAt(final Object message) {
-          return message instanceof String;
-        }
-
-        @Override
-        public <A, B> @Nullable B applyOrElse(final A message, final Function1<A, B> otherwise) {
-          if (message instanceof String text) {
-            take(text);
-            return null;
-          }
-          return otherwise.apply(message);
-        }
-      };
+      return new RpcMessages<>(String.class, any -> true, this::take);
     }
 
     private void take(final String text) {

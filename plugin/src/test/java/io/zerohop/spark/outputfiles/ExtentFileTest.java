@@ -9,6 +9,7 @@ import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.TestNode;
+import io.zerohop.spark.outputfiles.MapOutputFiles.ExtentFile;
 import io.zerohop.spark.outputfiles.MapOutputFiles.OutputFile;
 import java.io.ByteArrayOutputStream;
 import java.io.File;

@@ -13,6 +13,8 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.Fetch;
+import io.zerohop.shuffle.fetch.Fetches;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.metrics.ReadMetrics;
@@ -20,8 +22,6 @@ import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
 import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.rapids.MapInput.Batch;
 import io.zerohop.spark.rapids.MapInput.Form;
-import io.zerohop.spark.rapids.TableStore.DeviceTableStore;
-import io.zerohop.spark.rapids.TableStore.HostTableStore;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
 import io.zerohop.spark.rapids.gpu.GpuTables;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
@@ -78,10 +78,9 @@ final class TestExchange implements AutoCloseable {
   private final Random random = new Random(7);
   private final ShuffleNode node;
   private final MapOutputFiles files;
-  private final TableStore tables;
 
   /** Of the executor that reads: the same, or a peer's. */
-  private TableStore readersTables;
+  private Fetches fetches;
 
   private ShuffleNode peer;
   private FallbackTransport staged;
@@ -127,12 +126,7 @@ final class TestExchange implements AutoCloseable {
     final IndexShuffleBlockResolver index =
         (IndexShuffleBlockResolver) env.shuffleManager().shuffleBlockResolver();
     files = new MapOutputFiles();
-    tables =
-        store == Store.DEVICE
-            ? new DeviceTableStore(node, files, LIMIT)
-            : new HostTableStore(
-                node, files, node == null ? config.stagedFetches() : node.fetches());
-    readersTables = tables;
+    fetches = node == null ? config.stagedFetches() : node.fetches();
     staged =
         new BlockTransferTransport(
             env, new ZerohopBlockResolver(index, files, () -> node), Long.MAX_VALUE);
@@ -178,7 +172,7 @@ final class TestExchange implements AutoCloseable {
   /** Has another executor with a GPU read. */
   TestExchange readByAPeer(final Path base) {
     peer = ShuffleNode.start(config(base, "2"), new FakeGpuDevice());
-    readersTables = new DeviceTableStore(peer, files, LIMIT);
+    fetches = peer.fetches();
     return this;
   }
 
@@ -249,7 +243,11 @@ final class TestExchange implements AutoCloseable {
                         task.context(),
                         task.context().taskMetrics().shuffleWriteMetrics(),
                         () -> location),
-                    tables,
+                    () ->
+                        files.newOutput(
+                            node, dependency.shuffleId(), statuses.size(), partitions, Tier.HOST),
+                    ifGpu(node),
+                    LIMIT,
                     rowChecksum,
                     packBytes);
             boolean done = false;
@@ -275,12 +273,13 @@ final class TestExchange implements AutoCloseable {
     final Block block = new Block(dependency.shuffleId(), statuses.get(0).mapId(), 0, partition, 1);
     final BlockSource source = new BlockSource("driver", node.location(), "driver", List.of(block));
     try (Fetch fetcher =
-        node.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.DEVICE,
-            () -> false)) {
+        node.fetches()
+            .begin(
+                List.of(source),
+                TestNodes.noStaging(),
+                TestNodes.quiet(),
+                ReadSide.DEVICE,
+                () -> false)) {
       assertThat(fetcher.next()).isTrue();
       // Packed tables have a header before it.
       final int extent = fetcher.block().extentCount() - 1;
@@ -322,10 +321,16 @@ final class TestExchange implements AutoCloseable {
                 task.context(),
                 metrics,
                 pathMetrics),
-            readersTables,
+            fetches,
+            ifGpu(peer == null ? node : peer),
+            LIMIT,
             staged,
             batchBytes)
         .read();
+  }
+
+  private static ShuffleNode ifGpu(final ShuffleNode node) {
+    return node != null && node.hasGpu() ? node : null;
   }
 
   /** The rows of a batch. */

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.extent.HostCopies;
+import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import java.io.InputStream;
 import java.time.Duration;
@@ -100,7 +100,7 @@ public final class MapOutputLease implements AutoCloseable {
    */
   public void forEachExtent(final int partition, final ExtentConsumer consumer) {
     final ExtentList extents = extents(partition);
-    HostCopies.forEach(devices, extents, limit, () -> check(partition, extents), consumer);
+    extents.forEachOnHost(devices, limit, () -> check(partition, extents), consumer);
   }
 
   private ExtentList extents(final int partition) {
@@ -140,7 +140,7 @@ public final class MapOutputLease implements AutoCloseable {
   public InputStream stream(final int partition) {
     final ExtentList extents = extents(partition);
     if (extents.hasDeviceOnly()) {
-      copies.add(HostCopies.gather(devices, extents, limit, () -> {}));
+      copies.add(extents.toHost(devices, limit, () -> {}));
       check(partition, extents);
     }
     return extents.stream(0, extents.size(), () -> !closed.get());

@@ -1,13 +1,21 @@
 package io.zerohop.shuffle.extent;
 
+import io.zerohop.device.CopyBatch;
+import io.zerohop.device.CopyStream;
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.HostBuffer;
+import io.zerohop.device.StreamPool;
+import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.Tier;
 import java.io.IOException;
 import java.io.InputStream;
+import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.function.BooleanSupplier;
+import java.util.function.ObjLongConsumer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -16,6 +24,9 @@ import org.jspecify.annotations.Nullable;
  * host cannot read are marked device-only.
  */
 public final class ExtentList {
+  /** Of copies on the host. */
+  private static final int COPY_ALIGNMENT = 8;
+
   private long[] addresses = new long[4];
   private int[] lengths = new int[4];
   private int[] checksums = new int[4];
@@ -65,21 +76,6 @@ public final class ExtentList {
     deviceOnly[size] = isDeviceOnly;
     segments[size] = segment;
     size++;
-  }
-
-  /**
-   * From now on the device-only ranges lie in host memory, one behind the other, each at a multiple
-   * of the alignment.
-   */
-  void moveTo(final long address, final int alignment) {
-    long at = address;
-    for (int i = 0; i < size; i++) {
-      if (deviceOnly[i]) {
-        addresses[i] = at;
-        deviceOnly[i] = false;
-        at += (lengths[i] + alignment - 1L) / alignment * alignment;
-      }
-    }
   }
 
   /** Forgets all ranges from this index on. */
@@ -174,6 +170,132 @@ public final class ExtentList {
   /** Bytes of a range. */
   public int length(final int index) {
     return lengths[index];
+  }
+
+  /** Returns the bytes that {@link #toHost} takes. */
+  public long hostBytes() {
+    long bytes = 0;
+    for (int i = 0; i < size; i++) {
+      bytes += deviceOnly[i] ? aligned(lengths[i]) : 0;
+    }
+    return bytes;
+  }
+
+  private static long aligned(final int length) {
+    return (length + COPY_ALIGNMENT - 1L) / COPY_ALIGNMENT * COPY_ALIGNMENT;
+  }
+
+  /**
+   * Copies the device-only ranges by one gather; from now on this lists the copies. If it fails,
+   * the list is as it was.
+   *
+   * @param onClose runs once, when the copies are freed, or at once if there are none
+   * @return the copies, for the caller to close
+   */
+  public HostCopies toHost(final Devices devices, final Duration limit, final Runnable onClose) {
+    boolean done = false;
+    try {
+      final HostBuffer buffer =
+          HostCopies.gather(
+              devices, devices.streams(Tier.DEVICE), hostBytes(), limit, this::addCopies);
+      long at = buffer.address();
+      for (int i = 0; i < size; i++) {
+        if (deviceOnly[i]) {
+          addresses[i] = at;
+          deviceOnly[i] = false;
+          at += aligned(lengths[i]);
+        }
+      }
+      done = true;
+      return new HostCopies(buffer, onClose);
+    } finally {
+      if (!done) {
+        onClose.run();
+      }
+    }
+  }
+
+  private void addCopies(final CopyBatch batch, final long first) {
+    long at = first;
+    for (int i = 0; i < size; i++) {
+      if (deviceOnly[i]) {
+        batch.add(addresses[i], at, lengths[i]);
+        at += aligned(lengths[i]);
+      }
+    }
+  }
+
+  /**
+   * Gives all ranges, in order, where the host reads them; copies of the device-only ones are there
+   * during this call only.
+   *
+   * @param check runs when these are there, before the first of all is given
+   */
+  public void forEachOnHost(
+      final Devices devices,
+      final Duration limit,
+      final Runnable check,
+      final ExtentConsumer consumer) {
+    final HostCopies copies = hasDeviceOnly() ? toHost(devices, limit, () -> {}) : null;
+    try (copies) {
+      check.run();
+      forEach(consumer);
+    }
+  }
+
+  /** Copies in host memory of ranges on the GPU. Owns that memory; readable until it is closed. */
+  public static final class HostCopies implements AutoCloseable {
+    private final HostBuffer buffer;
+    private final Runnable onClose;
+    private boolean closed;
+
+    private HostCopies(final HostBuffer buffer, final Runnable onClose) {
+      this.buffer = buffer;
+      this.onClose = onClose;
+    }
+
+    /**
+     * Copies bytes of the GPU to a buffer of their own, and waits until all are there.
+     *
+     * @param streams of the GPU, one of which makes the copies
+     * @param bytes of all copies; may be none
+     * @param limit of the wait
+     * @param copies adds them to a batch, for a buffer that begins at an address
+     * @return the buffer, for the caller to close
+     */
+    public static HostBuffer gather(
+        final Devices devices,
+        final StreamPool streams,
+        final long bytes,
+        final Duration limit,
+        final ObjLongConsumer<CopyBatch> copies) {
+      HostBuffer buffer = null;
+      boolean done = false;
+      try (CopyStream stream = streams.take()) {
+        buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
+        final CopyBatch batch = stream.newBatch();
+        copies.accept(batch, buffer.address());
+        stream.submit(batch);
+        stream.synchronize(limit);
+        done = true;
+        return buffer;
+      } finally {
+        // Behind the stream's end: nothing is under way any more, or a stuck device keeps the
+        // memory.
+        if (!done && buffer != null) {
+          buffer.close();
+        }
+      }
+    }
+
+    @Override
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        buffer.close();
+        onClose.run();
+      }
+    }
   }
 
   /**

@@ -16,7 +16,7 @@ import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostCopies;
+import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -247,15 +247,12 @@ final class Window implements AutoCloseable {
     if (!extents.hasDeviceOnly()) {
       return;
     }
-    final long bytes = HostCopies.bytes(extents);
+    final long bytes = extents.hostBytes();
     all.receiveBudget.reserve(bytes, BlockTransfers.RESERVE_PATIENCE, ended);
     try {
       gathered =
-          HostCopies.gather(
-              all.devices(),
-              extents,
-              all.conf.device().timeout(),
-              () -> all.receiveBudget.release(bytes));
+          extents.toHost(
+              all.devices(), all.conf.device().timeout(), () -> all.receiveBudget.release(bytes));
     } catch (final ZerohopException e) {
       if (e.category() == ZerohopException.Category.FATAL) {
         throw e;

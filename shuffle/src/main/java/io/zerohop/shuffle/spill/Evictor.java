@@ -64,7 +64,7 @@ public final class Evictor {
     final boolean moves = conf.spill().start() < 1;
     shrinker =
         devices.hasGpu()
-            ? spiller.shrinker(moves ? this::hurry : null, memory::isShared, copying)
+            ? new PoolShrinker(memory, moves ? spiller : null, this::hurry, copying, clock)
             : null;
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));

@@ -1,10 +1,12 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.Eviction;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
 import java.time.Duration;
@@ -38,7 +40,8 @@ final class PoolShrinker {
 
   private final Pool pool;
   private final Reclaimer reclaimer;
-  private final @Nullable Mover mover;
+  private final @Nullable Spiller spiller;
+  private final Runnable hurry;
   private final BooleanSupplier peers;
   private final BooleanSupplier copying;
   private final Clock clock;
@@ -59,33 +62,24 @@ final class PoolShrinker {
   private boolean ignored;
   private volatile boolean stopped;
 
-  /** Moves map outputs out of GPU memory. */
-  interface Mover {
-    /** Begins; does not wait. */
-    void evict(Eviction eviction);
-
-    /** Bytes of shuffles that nobody uses. */
-    long coldBytes();
-  }
-
   /**
-   * @param pool in GPU memory
-   * @param mover empties segments; absent if nothing is to be moved
-   * @param peers whether other processes may have segments mapped
+   * @param memory whose pool in GPU memory has segments, which other processes may have mapped
+   * @param spiller empties segments; absent if nothing is to be moved
+   * @param hurry has the spiller's next round begin soon; does not wait
    * @param copying whether copies of published outputs are under way
    * @param clock by which its waits are measured
    */
   PoolShrinker(
-      final Pool pool,
-      final Reclaimer reclaimer,
-      final @Nullable Mover mover,
-      final BooleanSupplier peers,
+      final OwnMemory memory,
+      final @Nullable Spiller spiller,
+      final Runnable hurry,
       final BooleanSupplier copying,
       final Clock clock) {
-    this.pool = pool;
-    this.reclaimer = reclaimer;
-    this.mover = mover;
-    this.peers = peers;
+    this.pool = memory.tiers().of(Tier.DEVICE);
+    this.reclaimer = memory.reclaimer();
+    this.spiller = spiller;
+    this.hurry = hurry;
+    this.peers = memory::isShared;
     this.copying = copying;
     this.clock = clock;
   }
@@ -124,8 +118,8 @@ final class PoolShrinker {
       if (eviction.missing() > 0) {
         recall(eviction, deadline);
       }
-      if (eviction.missing() > 0 && mover != null && !isVain()) {
-        evict(mover, eviction, deadline);
+      if (eviction.missing() > 0 && spiller != null && !isVain()) {
+        evict(spiller, eviction, deadline);
       }
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt(); // What there is by now has to do.
@@ -144,10 +138,10 @@ final class PoolShrinker {
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
   long shrinkableBytes(final EvictionScope scope) {
     final PoolStats stats = pool.stats();
-    if (mover != null && scope == EvictionScope.ALL) {
+    if (spiller != null && scope == EvictionScope.ALL) {
       return stats.reservedBytes();
     }
-    final long cold = mover == null ? 0 : mover.coldBytes();
+    final long cold = spiller == null ? 0 : spiller.coldDeviceBytes();
     return stats.emptyBytes() + stats.loans().lentBytes() + cold;
   }
 
@@ -177,12 +171,13 @@ final class PoolShrinker {
     }
   }
 
-  private void evict(final Mover by, final Eviction eviction, final long deadline)
+  private void evict(final Spiller by, final Eviction eviction, final long deadline)
       throws InterruptedException {
     // Before it is looked: copies that end behind that are found by another look.
     boolean copies = copying.getAsBoolean();
     int looks = 0;
-    by.evict(eviction);
+    by.ask(eviction);
+    hurry.run();
     try {
       while (!stopped && eviction.missing() > 0) {
         // Uncommitted outputs and own leases may hold the rest, for who knows how long.
@@ -193,7 +188,8 @@ final class PoolShrinker {
           eviction.await(Math.min(clock.left(deadline), LOOK_NANOS));
           copies = copying.getAsBoolean();
           eviction.again();
-          by.evict(eviction);
+          by.ask(eviction);
+          hurry.run();
         }
         final long left = clock.left(deadline);
         if (left <= 0) {

@@ -29,7 +29,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
@@ -127,37 +126,9 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  /**
-   * Gives GPU memory back that others have run out of.
-   *
-   * @param hurry has {@link #round} called soon; absent if nothing is moved
-   * @param peers whether other processes may have segments mapped
-   * @param copying whether copies of published outputs are under way
-   */
-  PoolShrinker shrinker(
-      final @Nullable Runnable hurry, final BooleanSupplier peers, final BooleanSupplier copying) {
-    return new PoolShrinker(
-        tiers.of(Tier.DEVICE),
-        reclaimer,
-        hurry == null ? null : mover(hurry),
-        peers,
-        copying,
-        clock);
-  }
-
-  private PoolShrinker.Mover mover(final Runnable hurry) {
-    return new PoolShrinker.Mover() {
-      @Override
-      public void evict(final Eviction eviction) {
-        asked.set(eviction);
-        hurry.run();
-      }
-
-      @Override
-      public long coldBytes() {
-        return coldDeviceBytes();
-      }
-    };
+  /** Has the next round move map outputs out of GPU memory. Does not wait. */
+  void ask(final Eviction eviction) {
+    asked.set(eviction);
   }
 
   /** What is in use is not asked about; an answer counts from the next round on. */
@@ -174,7 +145,7 @@ final class Spiller implements AutoCloseable {
   }
 
   /** Bytes in GPU memory of shuffles that nobody uses. */
-  private long coldDeviceBytes() {
+  long coldDeviceBytes() {
     return inOrder(EvictionScope.COLD).stream()
         .flatMap(shuffleId -> catalog.outputs(shuffleId).stream())
         .mapToLong(output -> bytes(output, Region::isOnOwnGpu))

@@ -1,9 +1,15 @@
 package io.zerohop.shuffle.transport;
 
+import io.zerohop.device.exchange.ExchangeException;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A channel for small requests and responses between the executors of one application, on any node.
@@ -59,6 +65,62 @@ public interface ControlChannel extends AutoCloseable {
     /** Breaks the link; the other end is told. Idempotent. */
     @Override
     void close();
+  }
+
+  /** A link that breaks once: then what is open fails, and actions run. Thread safe. */
+  abstract class BreakableLink implements ControlLink {
+    private final Set<CompletableFuture<ByteBuffer>> open = ConcurrentHashMap.newKeySet();
+    private final List<Runnable> actions = new ArrayList<>();
+    private volatile boolean broken;
+
+    /** Returns the answer of a new question, to be completed; it fails with the link. */
+    protected final CompletableFuture<ByteBuffer> begin() {
+      final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+      open.add(answer);
+      answer.whenComplete((got, failure) -> open.remove(answer));
+      if (broken) {
+        answer.completeExceptionally(closed(null));
+      }
+      return answer;
+    }
+
+    /**
+     * Returns the failure of a question whose link broke.
+     *
+     * @param cause absent if there is none but that
+     */
+    protected abstract ExchangeException closed(@Nullable Throwable cause);
+
+    /** Breaks it. Returns false if it was broken before. */
+    protected final boolean breakNow() {
+      final List<Runnable> due;
+      final boolean first;
+      synchronized (actions) {
+        first = !broken;
+        broken = true;
+        due = List.copyOf(actions);
+        actions.clear();
+      }
+      open.forEach(answer -> answer.completeExceptionally(closed(null)));
+      due.forEach(Runnable::run);
+      return first;
+    }
+
+    @Override
+    public boolean alive() {
+      return !broken;
+    }
+
+    @Override
+    public final void onClosed(final Runnable action) {
+      synchronized (actions) {
+        if (!broken) {
+          actions.add(action);
+          return;
+        }
+      }
+      action.run();
+    }
   }
 
   /** Answers the requests of a {@link ControlChannel}. Thread safe. */

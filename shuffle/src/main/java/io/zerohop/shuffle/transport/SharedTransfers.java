@@ -300,9 +300,9 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
         payload.release(); // Too late, or once more: nobody will read it.
         return;
       }
-      final SharedPayload shared = new SharedPayload(payload, sinks.size());
+      final AtomicInteger left = new AtomicInteger(sinks.size());
       for (final Sink sink : sinks) {
-        final Payload share = shared.share();
+        final Payload share = new Share(payload, left);
         if (!tell(block, sink, reader -> reader.arrived(block, share))) {
           share.release();
         }
@@ -359,111 +359,102 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     }
   }
 
-  /** One payload that several sinks own: released when the last of its shares is. Thread safe. */
-  private static final class SharedPayload {
+  /**
+   * One reader's share of a payload, which is released when the last of its shares is. Its streams
+   * end with it, though the memory may stay for others, or be given to them. Thread safe.
+   */
+  private static final class Share implements Payload {
     private final Payload payload;
-    private final AtomicInteger shares;
+    private final AtomicInteger left;
+    private volatile boolean released;
 
     /**
-     * @param payload owned from now on; each of its streams has a position of its own
-     * @param shares how many of them will be made, at least one
+     * @param payload each of its streams has a position of its own
+     * @param left counts the shares that are not released, this one included
      */
-    SharedPayload(final Payload payload, final int shares) {
+    Share(final Payload payload, final AtomicInteger left) {
       this.payload = payload;
-      this.shares = new AtomicInteger(shares);
+      this.left = left;
     }
 
-    /** One owner's share. */
-    Payload share() {
-      return new Share();
+    @Override
+    public long bytes() {
+      return payload.bytes();
     }
 
-    /** Its streams end with it, though the memory may stay for others, or be given to them. */
-    private final class Share implements Payload {
-      private volatile boolean released;
+    @Override
+    public @Nullable ExtentList extents() {
+      return payload.extents();
+    }
 
-      @Override
-      public long bytes() {
-        return payload.bytes();
+    @Override
+    public BlockPath path(final BlockPath asked) {
+      return payload.path(asked);
+    }
+
+    @Override
+    public synchronized InputStream open(final BooleanSupplier ended) throws IOException {
+      checkHeld();
+      final ExtentList extents = payload.extents();
+      return extents == null
+          ? new ShareStream(payload.open(ended))
+          : extents.stream(0, extents.size(), () -> !released);
+    }
+
+    private void checkHeld() throws IOException {
+      if (released) {
+        throw new IOException("a block is read after it was released");
       }
+    }
 
-      @Override
-      public @Nullable ExtentList extents() {
-        return payload.extents();
-      }
-
-      @Override
-      public BlockPath path(final BlockPath asked) {
-        return payload.path(asked);
-      }
-
-      @Override
-      public synchronized InputStream open(final BooleanSupplier ended) throws IOException {
-        checkHeld();
-        final ExtentList extents = payload.extents();
-        return extents == null
-            ? new ShareStream(this, payload.open(ended))
-            : extents.stream(0, extents.size(), () -> !released);
-      }
-
-      private void checkHeld() throws IOException {
+    /** Idempotent: one that a sink has refused may still be released by it. */
+    @Override
+    public void release() {
+      synchronized (this) {
         if (released) {
-          throw new IOException("a block is read after it was released");
+          return;
         }
+        released = true;
       }
-
-      /** Idempotent: one that a sink has refused may still be released by it. */
-      @Override
-      public void release() {
-        synchronized (this) {
-          if (released) {
-            return;
-          }
-          released = true;
-        }
-        if (shares.decrementAndGet() == 0) {
-          payload.release();
-        }
+      if (left.decrementAndGet() == 0) {
+        payload.release();
       }
     }
 
     /** Reads under the share's monitor, so that the memory is not given back meanwhile. */
-    private static final class ShareStream extends FilterInputStream {
-      private final Share share;
-
-      ShareStream(final Share share, final InputStream in) {
+    private final class ShareStream extends FilterInputStream {
+      ShareStream(final InputStream in) {
         super(in);
-        this.share = share;
       }
 
       @Override
       public int read() throws IOException {
-        synchronized (share) {
-          share.checkHeld();
+        synchronized (Share.this) {
+          checkHeld();
           return in.read();
         }
       }
 
       @Override
       public int read(final byte[] bytes, final int offset, final int length) throws IOException {
-        synchronized (share) {
-          share.checkHeld();
+        synchronized (Share.this) {
+          checkHeld();
           return in.read(bytes, offset, length);
         }
       }
 
       @Override
       public long skip(final long count) throws IOException {
-        synchronized (share) {
-          share.checkHeld();
+        synchronized (Share.this) {
+          checkHeld();
           return in.skip(count);
         }
       }
 
       @Override
       public int available() throws IOException {
-        synchronized (share) {
-          share.checkHeld();
+        synchronized (Share.this) {
+          checkHeld();
           return in.available();
         }
       }

@@ -110,4 +110,13 @@ public interface Transport {
       super(Category.FALLBACK, Message.of("the blocks cannot be read directly").because(why));
     }
   }
+
+  /** Thrown if the owner of blocks is dead, and the blocks in its memory are lost. */
+  public static final class OwnerGoneException extends ZerohopException {
+    private static final long serialVersionUID = 1L;
+
+    public OwnerGoneException(final Message message, final @Nullable Throwable cause) {
+      super(Category.FETCH_FAILED, message, cause);
+    }
+  }
 }

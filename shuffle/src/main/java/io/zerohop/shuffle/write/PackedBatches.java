@@ -12,7 +12,7 @@ import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
-import io.zerohop.shuffle.extent.HostCopies;
+import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;
@@ -285,9 +285,8 @@ final class PackedBatches {
       }
     }
     finish();
-    HostCopies.forEach(
+    extents.forEachOnHost(
         devices,
-        extents,
         limit,
         () -> {
           final String damage = extents.firstDamage();

@@ -201,7 +201,8 @@ public final class GpuBlocks implements AutoCloseable {
     int blocks = 0;
     int onDevice = 0;
     try (Fetch fetcher =
-        by.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
+        by.fetches()
+            .begin(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
         final FetchedBlock block = fetcher.block();
         final byte[] bytes =

@@ -31,7 +31,17 @@ import org.jspecify.annotations.Nullable;
  * Copies bytes of tables into RAPIDS' memory, in the order of the task's own stream. For one task's
  * thread.
  */
-public interface TableGather extends AutoCloseable {
+public sealed interface TableGather extends AutoCloseable {
+
+  /**
+   * Begins to gather for one reader, which closes it.
+   *
+   * @param gpu the node whose GPU gathers; absent if cudf copies
+   * @param limit of one gather on the GPU
+   */
+  static TableGather begin(final @Nullable ShuffleNode gpu, final Duration limit) {
+    return gpu == null ? new HostGather() : new DeviceGather(gpu, limit);
+  }
 
   /** Has everything that is gathered from now on wait until a block is there, if it is not. */
   void await(FetchedBlock block);

@@ -313,11 +313,6 @@ public final class KudoBatch extends ColumnarBatch {
     }
 
     @Override
-    public boolean onDevice() {
-      return true;
-    }
-
-    @Override
     public boolean hasChecksums() {
       return of.checksums() != null;
     }

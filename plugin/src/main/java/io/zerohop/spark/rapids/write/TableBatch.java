@@ -229,11 +229,6 @@ public final class TableBatch implements OutputBatch, AutoCloseable {
   }
 
   @Override
-  public boolean onDevice() {
-    return true;
-  }
-
-  @Override
   public boolean hasChecksums() {
     return checksums != null;
   }

@@ -21,8 +21,9 @@ import org.apache.spark.unsafe.Platform;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The target of one map task's tables. Belongs to the task's thread; {@link #close} frees what was
- * not committed.
+ * The target of one map task's tables. All executors of an application store the same bytes, so
+ * each can read what any other has written. Belongs to the task's thread; {@link #close} frees what
+ * was not committed.
  */
 public abstract sealed class TableSink implements AutoCloseable {
   private final MapOutput output;
@@ -32,6 +33,27 @@ public abstract sealed class TableSink implements AutoCloseable {
    */
   TableSink(final MapOutput output) {
     this.output = output;
+  }
+
+  /**
+   * Begins the tables of one map task.
+   *
+   * @param output owned from now on
+   * @param gpu the node in whose GPU memory they are packed; absent if cudf copies them to the host
+   * @param limit of the copies of one batch on the GPU
+   * @param rowChecksum whether {@link #checksum} will be asked for
+   * @param attempt a number that no other attempt at this map task has
+   */
+  public static TableSink begin(
+      final MapOutput output,
+      final @Nullable ShuffleNode gpu,
+      final Duration limit,
+      final int partitions,
+      final boolean rowChecksum,
+      final long attempt) {
+    return gpu == null
+        ? new HostSink(output, rowChecksum ? RowHash.unknown(attempt) : 0)
+        : new DeviceSink(gpu, output, partitions, rowChecksum, attempt, limit);
   }
 
   /** Takes a batch, which may be cleared when this returns. */
@@ -78,7 +100,7 @@ public abstract sealed class TableSink implements AutoCloseable {
    * Packs tables into GPU memory of this executor. The copies are in the order of the task's own
    * stream, as is the freeing of what they read.
    */
-  public static final class DeviceSink extends TableSink {
+  private static final class DeviceSink extends TableSink {
     private final ShuffleNode node;
     private final Duration limit;
     private final TaskStream stream;
@@ -87,15 +109,7 @@ public abstract sealed class TableSink implements AutoCloseable {
     /** Null if the map output reports no row checksum. */
     private final @Nullable RowHash hash;
 
-    /**
-     * A new output.
-     *
-     * @param output owned from now on
-     * @param rowChecksum whether {@link #checksum} will be asked for
-     * @param attempt a number that no other attempt at this map task has
-     * @param limit of the copies of one batch
-     */
-    public DeviceSink(
+    DeviceSink(
         final ShuffleNode node,
         final MapOutput output,
         final int partitions,
@@ -268,19 +282,18 @@ public abstract sealed class TableSink implements AutoCloseable {
 
   /**
    * Copies tables to the host by cudf's own copies, for an executor that cannot hold blocks in GPU
-   * memory: Zerohop runs nothing on its GPU.
+   * memory although the plan requires it: Zerohop runs nothing on its GPU. They lie in shared host
+   * memory, or in files without it, and cudf copies them back to the GPU. Slower, and the same
+   * rows.
    */
-  public static final class HostSink extends TableSink {
+  private static final class HostSink extends TableSink {
     private final RapidsClasses rapids = RapidsClasses.get();
     private final long checksum;
 
     /**
-     * A new output.
-     *
-     * @param output owned from now on
      * @param checksum what {@link #checksum} is to say
      */
-    public HostSink(final MapOutput output, final long checksum) {
+    HostSink(final MapOutput output, final long checksum) {
       super(output);
       this.checksum = checksum;
     }
@@ -358,6 +371,11 @@ public abstract sealed class TableSink implements AutoCloseable {
 
   /** Blocks that a map task has on the GPU, partition by partition. For its thread. */
   interface OutputBatch extends PackSource {
+
+    @Override
+    default boolean onDevice() {
+      return true;
+    }
 
     /** Whether there is none. */
     boolean isEmpty();

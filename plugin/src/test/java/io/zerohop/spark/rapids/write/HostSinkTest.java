@@ -8,8 +8,8 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.outputfiles.MapOutputFiles;
-import io.zerohop.spark.rapids.write.TableSink.HostSink;
 import io.zerohop.spark.rapids.write.TableSink.OutputBatch;
+import java.time.Duration;
 import org.junit.jupiter.api.Test;
 
 class HostSinkTest {
@@ -50,7 +50,7 @@ class HostSinkTest {
   void aBatchWhoseHeadersFailLeavesNoMemory() throws Exception {
     FakeGpu.begin(1 << 20);
     final MapOutput output = new MapOutputFiles().newOutput(null, 1, 0, 1, Tier.HOST);
-    try (HostSink sink = new HostSink(output, 0)) {
+    try (TableSink sink = TableSink.begin(output, null, Duration.ZERO, 1, false, 0)) {
       assertThatThrownBy(() -> sink.append(new Batch())).hasMessage("no headers");
     }
     FakeGpu.checkNothingIsLeft();

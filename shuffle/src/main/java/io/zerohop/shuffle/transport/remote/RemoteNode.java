@@ -1,7 +1,11 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.BlockSource;
@@ -9,15 +13,20 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.Self;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -25,31 +34,62 @@ import org.slf4j.LoggerFactory;
 
 /**
  * An executor's part of one way between nodes: the owners that it reads by it, and the readers
- * elsewhere that it serves. Thread safe; owns both.
+ * elsewhere that it serves. An owner is connected when a reader first needs it, and again after a
+ * loss or a long idle time. Thread safe; owns both.
  *
  * @param <R> readers that are served
  * @param <P> owners that are read
  */
 public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     implements AutoCloseable {
-  protected final RemotePeers<P> peers;
   protected final RemoteThreads threads;
   protected final Slabs slabs;
+  private final Connector<P> connector;
   private final RemoteService<R> service;
+  private final Config conf;
+  private final Clock clock;
+  private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
+  private volatile boolean closed;
   private volatile boolean alive = true;
 
+  /** Connects an owner. Thread safe. */
+  public interface Connector<P extends RemotePeer> {
+
+    /**
+     * Returns how long others wait for the thread that connects; then they continue without a
+     * connection.
+     */
+    Duration limit();
+
+    /**
+     * Connects to an owner. Called by one thread at a time for each owner; waits for a limited
+     * time.
+     *
+     * @return owned by the caller
+     * @throws ExchangeException if it cannot be asked
+     * @throws CarrierException if bytes do not come from it
+     */
+    P connect(BlockSource source);
+  }
+
   /**
+   * @param connector how owners are connected
    * @param slabs that bytes are received in; {@link #free} frees them
+   * @param conf says how long answers, copies on GPUs and idle connections may take
    */
   protected RemoteNode(
-      final RemotePeers<P> peers,
+      final Connector<P> connector,
       final RemoteService<R> service,
       final RemoteThreads threads,
-      final Slabs slabs) {
-    this.peers = peers;
+      final Slabs slabs,
+      final Config conf,
+      final Clock clock) {
+    this.connector = connector;
     this.service = service;
     this.threads = threads;
     this.slabs = slabs;
+    this.conf = conf;
+    this.clock = clock;
   }
 
   /**
@@ -103,21 +143,31 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    * Makes sure that an owner can be read, which takes a limited time when it is met for the first
    * time or was lost.
    *
-   * @throws io.zerohop.device.exchange.ExchangeException if it cannot be asked
-   * @throws io.zerohop.shuffle.transport.remote.CarrierException if its blocks cannot come this way
+   * @return the owner, which stays this node's
+   * @throws ExchangeException if it cannot be asked
+   * @throws CarrierException if its blocks cannot come this way
+   * @throws WaitException (RETRY) if interrupted
    */
-  public void connect(final BlockSource source) {
-    peers.connect(source);
+  public P connect(final BlockSource source) {
+    final long incarnation = source.knownLocation().incarnation();
+    return contacts.computeIfAbsent(incarnation, first -> new Contact()).connect(source);
+  }
+
+  /** The owner, if it is connected. Does not wait. */
+  protected final @Nullable P connectedPeer(final Location location) {
+    final Contact contact = contacts.get(location.incarnation());
+    return contact == null ? null : contact.connected();
   }
 
   /** Returns whether an owner is connected. */
   public final boolean isConnected(final Location location) {
-    return peers.connected(location) != null;
+    return connectedPeer(location) != null;
   }
 
-  /** Returns whether an owner was connected before. */
+  /** Returns whether the owner was connected before: then it is dead if nobody answers any more. */
   public final boolean hasMet(final Location location) {
-    return peers.hasMet(location);
+    final Contact contact = contacts.get(location.incarnation());
+    return contact != null && contact.met;
   }
 
   /**
@@ -126,7 +176,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    * @throws ZerohopException (RETRY) if it is not any more
    */
   protected final P peerOf(final BlockSource source) {
-    final P peer = peers.connected(source.knownLocation());
+    final P peer = connectedPeer(source.knownLocation());
     if (peer == null) {
       throw new ZerohopException(
           ZerohopException.Category.RETRY,
@@ -135,9 +185,15 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     return peer;
   }
 
-  /** Small chores that nobody waits for. */
+  /**
+   * Small chores that nobody waits for. Among them, gives up owners from which nothing comes
+   * although something should, and disconnects from those that nobody has read for long.
+   */
   public void maintain() {
-    peers.check();
+    final long nanos = conf.requestTimeout().toNanos() / 2;
+    final long ofTransfer = Math.max(nanos, conf.device().timeout().toNanos());
+    final long idle = conf.ucx().idle().toNanos();
+    contacts.values().forEach(contact -> contact.check(nanos, ofTransfer, idle));
     service.maintain();
     threads.maintain();
     slabs.trim();
@@ -145,7 +201,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
 
   /** Owners on other nodes that are connected. */
   public final int connected() {
-    return peers.connected();
+    return (int) contacts.values().stream().filter(it -> it.connected() != null).count();
   }
 
   /** Readers on other nodes that are connected. */
@@ -174,7 +230,8 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
   /** Ends what is under way, both ways, and frees everything. Takes a limited time. Idempotent. */
   @Override
   public final void close() {
-    peers.close();
+    closed = true;
+    contacts.values().forEach(Contact::close);
     alive = !end();
     if (!alive) {
       service.close();
@@ -191,6 +248,138 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
 
   /** Frees what nothing uses any more. */
   protected abstract void free();
+
+  /**
+   * The state of one owner, met or not: its connection, and after a failure when to try again.
+   * Threads connect one at a time, with the lock held; the connection may be looked at by any. Owns
+   * the connection.
+   */
+  private final class Contact {
+    private static final Duration FIRST_PAUSE = Duration.ofSeconds(1);
+    private static final Duration LONGEST_PAUSE = Duration.ofSeconds(30);
+
+    private final ReentrantLock lock = new ReentrantLock();
+    private final AtomicReference<@Nullable P> peer = new AtomicReference<>();
+
+    /** Whether it was ever connected. */
+    private volatile boolean met;
+
+    // The rest is only used under the lock.
+    private int failures;
+    private @Nullable RuntimeException failure;
+    private long retryAt;
+
+    /** The connection, if it stands. */
+    @Nullable P connected() {
+      final P known = peer.get();
+      return known != null && known.alive() ? known : null;
+    }
+
+    P connect(final BlockSource source) {
+      final P known = connected();
+      if (known != null) {
+        return known;
+      }
+      lock(source.executorId());
+      try {
+        final P meanwhile = connected();
+        return meanwhile != null ? meanwhile : meet(source);
+      } finally {
+        lock.unlock();
+      }
+    }
+
+    /** Waits until no other thread connects. */
+    private void lock(final String executorId) {
+      try {
+        if (clock.tryLock(lock, connector.limit())) {
+          return;
+        }
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw cancelled(executorId);
+      }
+      throw new ExchangeException(
+          Reason.BUSY, "another thread is still connecting to executor " + executorId);
+    }
+
+    private static WaitException cancelled(final String executorId) {
+      return new WaitException(
+          WaitException.Reason.CANCELLED, "interrupted while connecting to executor " + executorId);
+    }
+
+    /** Connects, unless it is too early to try again. Locked. */
+    private P meet(final BlockSource source) {
+      if (failure != null && !clock.isOver(retryAt)) {
+        throw failure;
+      }
+      try {
+        if (closed) {
+          throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
+        }
+        final P made = connector.connect(source);
+        peer.set(made);
+        met = true;
+        failures = 0;
+        failure = null;
+        if (closed) {
+          made.close(); // Who closes may have passed it.
+        }
+        return made;
+      } catch (final WaitException e) {
+        throw e;
+      } catch (final RuntimeException e) {
+        if (Thread.currentThread().isInterrupted()) {
+          throw cancelled(source.executorId()); // That says nothing of the owner.
+        }
+        final RuntimeException why =
+            e instanceof ExchangeException || e instanceof CarrierException
+                ? e
+                : new CarrierException(
+                    Message.of("an executor cannot be read")
+                        .at("executor " + source.executorId())
+                        .because(e),
+                    e);
+        failed(why);
+        throw why;
+      }
+    }
+
+    /** The next try has to wait, each time longer. Locked. */
+    private void failed(final RuntimeException why) {
+      final long pause =
+          Math.min(
+              LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(failures, Long.SIZE / 4));
+      failures++;
+      failure = why;
+      retryAt = clock.nanos() + pause;
+    }
+
+    /**
+     * Gives a connection up from which nothing comes although something should, or that nobody has
+     * used for long.
+     */
+    void check(final long nanos, final long transferNanos, final long idleNanos) {
+      final P known = peer.get();
+      if (known == null) {
+        return;
+      }
+      known.checkStalled(nanos, transferNanos);
+      known.closeIdle(idleNanos);
+      if (!known.alive()) {
+        peer.compareAndSet(
+            known, null); // Executors come and go; what is left of them must not grow.
+      }
+    }
+
+    /** Ends the connection, if there is one. */
+    void close() {
+      final P known = peer.get();
+      if (known != null) {
+        known.close();
+      }
+    }
+  }
 
   /**
    * The threads that serve other executors: for own transfers, for responses, and for slow work, so

@@ -130,7 +130,8 @@ public abstract class RemoteTransfer {
       throw new IllegalArgumentException("the owner's response is about other blocks");
     }
     final List<Block> missing = dropMissing(answered);
-    sink.failed(missing, notHeld());
+    sink.failed(
+        missing, new ZerohopException(Category.FALLBACK, "its owner does not hold it in memory"));
     if (missing.size() == blocks.size()) {
       end(null, true);
       return;
@@ -213,10 +214,6 @@ public abstract class RemoteTransfer {
       }
     }
     return missing;
-  }
-
-  private static ZerohopException notHeld() {
-    return new ZerohopException(Category.FALLBACK, "its owner does not hold it in memory");
   }
 
   /**
@@ -302,12 +299,6 @@ public abstract class RemoteTransfer {
     end(cause, true);
   }
 
-  private static ZerohopException damage() {
-    return new ZerohopException(
-        Category.RETRY,
-        ShuffleCode.MESSAGE_DAMAGED.says("the block was damaged on its way from its owner"));
-  }
-
   /**
    * @param holds whether the lease is still held, if there is one
    */
@@ -361,7 +352,11 @@ public abstract class RemoteTransfer {
           }
         });
     if (!damaged.isEmpty()) {
-      sink.failed(damaged, damage());
+      sink.failed(
+          damaged,
+          new ZerohopException(
+              Category.RETRY,
+              ShuffleCode.MESSAGE_DAMAGED.says("the block was damaged on its way from its owner")));
     }
   }
 
@@ -369,32 +364,19 @@ public abstract class RemoteTransfer {
    * The memory into which the blocks of one request are received: on the host, or on this GPU for
    * blocks from the owner's GPU memory. Holds the memory until it is released, once. Not changed;
    * thread safe.
+   *
+   * @param host the layout of the extents that are received on the host
+   * @param gpu the layout of those that are received in GPU memory; absent, with its memory, if
+   *     there are none
+   * @param byFabric whether GPU memory is copied here by this GPU itself
    */
-  protected static final class ReceiveBuffers {
-    private final RemoteExtents extents;
-    private final ReceiveLayout host;
-    private final Slab hostSlab;
-
-    /** Absent, with its memory, if nothing is received in GPU memory. */
-    private final @Nullable ReceiveLayout gpu;
-
-    private final @Nullable Slab gpuSlab;
-    private final boolean byFabric;
-
-    private ReceiveBuffers(
-        final RemoteExtents extents,
-        final ReceiveLayout host,
-        final Slab hostSlab,
-        final @Nullable ReceiveLayout gpu,
-        final @Nullable Slab gpuSlab,
-        final boolean byFabric) {
-      this.extents = extents;
-      this.host = host;
-      this.hostSlab = hostSlab;
-      this.gpu = gpu;
-      this.gpuSlab = gpuSlab;
-      this.byFabric = byFabric;
-    }
+  protected record ReceiveBuffers(
+      RemoteExtents extents,
+      ReceiveLayout host,
+      Slab hostSlab,
+      @Nullable ReceiveLayout gpu,
+      @Nullable Slab gpuSlab,
+      boolean byFabric) {
 
     /** Returns buffers for all extents on the host. */
     public static ReceiveBuffers onHost(final RemoteExtents extents, final Slabs slabs) {
@@ -429,32 +411,9 @@ public abstract class RemoteTransfer {
       }
     }
 
-    /** Returns the layout of the extents that are received on the host. */
-    public ReceiveLayout host() {
-      return host;
-    }
-
-    public Slab hostSlab() {
-      return hostSlab;
-    }
-
-    /** Returns the layout of the extents that are received in GPU memory, if there are any. */
-    public @Nullable ReceiveLayout gpu() {
-      return gpu;
-    }
-
-    public @Nullable Slab gpuSlab() {
-      return gpuSlab;
-    }
-
-    /** Returns whether GPU memory is copied here by this GPU itself. */
-    public boolean byFabric() {
-      return byFabric;
-    }
-
-    /** A block of it, which holds the memory from now on, too. */
-    ReceivedPayload payload(final int block) {
-      return new ReceivedPayload(this, extents, block);
+    /** A block of it, its extents as its owner wrote them, which holds the memory, too. */
+    Payload payload(final int block) {
+      return new ReceivedPayload(block);
     }
 
     /** Returns the address at which an extent is received. */
@@ -483,30 +442,26 @@ public abstract class RemoteTransfer {
       }
     }
 
-    /**
-     * A block that was received: its extents as its owner wrote them, in memory that others share.
-     */
-    private static final class ReceivedPayload implements Payload {
-      private final ReceiveBuffers buffers;
-      private final ExtentList extents = new ExtentList();
-      private boolean byFabric;
+    /** A block that was received, in memory that others share. */
+    private final class ReceivedPayload implements Payload {
+      private final ExtentList received = new ExtentList();
+      private boolean copied;
       private long bytes;
       private volatile boolean released;
 
       /** Holds the memory from now on. */
-      ReceivedPayload(final ReceiveBuffers buffers, final RemoteExtents remote, final int block) {
-        this.buffers = buffers;
-        buffers.retain();
-        for (int i = remote.begin(block); i < remote.end(block); i++) {
-          extents.add(
-              buffers.address(i),
-              remote.length(i),
-              buffers.isOnGpu(i),
+      ReceivedPayload(final int block) {
+        retain();
+        for (int i = extents.begin(block); i < extents.end(block); i++) {
+          received.add(
+              address(i),
+              extents.length(i),
+              isOnGpu(i),
               null,
-              remote.isChecked(i),
-              remote.checksum(i));
-          bytes += remote.length(i);
-          byFabric |= buffers.isOnGpu(i) && buffers.byFabric();
+              extents.isChecked(i),
+              extents.checksum(i));
+          bytes += extents.length(i);
+          copied |= isOnGpu(i) && byFabric;
         }
       }
 
@@ -517,23 +472,23 @@ public abstract class RemoteTransfer {
 
       @Override
       public BlockPath path(final BlockPath asked) {
-        return byFabric ? BlockPath.PEER : asked;
+        return copied ? BlockPath.PEER : asked;
       }
 
       @Override
       public ExtentList extents() {
-        return extents;
+        return received;
       }
 
       @Override
       public InputStream open(final BooleanSupplier ended) {
-        return extents.stream(0, extents.size(), () -> !released);
+        return received.stream(0, received.size(), () -> !released);
       }
 
       @Override
       public void release() {
         released = true;
-        buffers.release();
+        ReceiveBuffers.this.release();
       }
     }
   }

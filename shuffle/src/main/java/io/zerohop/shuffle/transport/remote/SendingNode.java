@@ -39,8 +39,10 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
       final Slabs slabs,
       final Sends sends,
       final RemoteService<SentReader> service,
-      final RemotePeers<RemotePeer> peers) {
-    super(peers, service, threads, slabs);
+      final Connector<RemotePeer> connector,
+      final Config conf,
+      final Clock clock) {
+    super(connector, service, threads, slabs, conf, clock);
     this.carrier = carrier;
     this.sends = sends;
     carrier.receiver(arrivals);
@@ -88,8 +90,9 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
                   slabs,
                   sends,
                   service(conf, self, sends, holder, threads),
-                  new RemotePeers<>(
-                      new OwnerConnector(carrier, conf, self.contacts(), clock), conf, clock));
+                  new OwnerConnector(carrier, conf, self.contacts(), clock),
+                  conf,
+                  clock);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
               self.executorId(),
@@ -147,7 +150,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
    * Connects this executor to an owner that sends. It opens a link and introduces itself, which
    * shows that the owner also reaches this executor. Thread safe; owns nothing.
    */
-  private static final class OwnerConnector implements RemotePeers.Connector<RemotePeer> {
+  private static final class OwnerConnector implements Connector<RemotePeer> {
 
     private final Carrier carrier;
     private final Config conf;

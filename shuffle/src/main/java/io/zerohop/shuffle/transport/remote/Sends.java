@@ -8,6 +8,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.RemoteExtents.ReceiveLayout;
 import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.SentReader.MessageSender;
 import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import java.nio.ByteBuffer;

@@ -6,7 +6,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList;
-import io.zerohop.shuffle.extent.HostCopies;
+import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -227,7 +227,7 @@ public class ServedReader {
     /** Copies what lies in GPU memory to the host, unless that was done. Waits for the GPU. */
     synchronized void bringToHost(final Devices devices, final Duration limit) {
       if (places.hasDeviceOnly()) {
-        copy = HostCopies.gather(devices, places, limit, () -> {});
+        copy = places.toHost(devices, limit, () -> {});
       }
     }
 

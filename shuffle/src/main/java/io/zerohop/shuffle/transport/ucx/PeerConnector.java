@@ -14,7 +14,7 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Self;
-import io.zerohop.shuffle.transport.remote.RemotePeers;
+import io.zerohop.shuffle.transport.remote.RemoteNode.Connector;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.shuffle.transport.ucx.TestReads.GetKind;
@@ -42,7 +42,7 @@ import org.slf4j.LoggerFactory;
  * of UCX, tries what can be got, and says in one line of the log what is. Thread safe; owns
  * nothing, the connection is the caller's.
  */
-public final class PeerConnector implements RemotePeers.Connector<UcxPeer> {
+public final class PeerConnector implements Connector<UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */

@@ -21,7 +21,6 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
-import io.zerohop.shuffle.transport.remote.RemotePeers;
 import io.zerohop.shuffle.transport.remote.RemoteService;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
@@ -73,8 +72,10 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final @Nullable FabricReader fabric,
       final ControlChannel channel,
       final RemoteService<ServedReader> service,
-      final RemotePeers<UcxPeer> peers) {
-    super(peers, service, threads, memory.slabs());
+      final Connector<UcxPeer> connector,
+      final Config conf,
+      final Clock clock) {
+    super(connector, service, threads, memory.slabs(), conf, clock);
     this.engine = engine;
     this.memory = memory;
     this.fabric = fabric;
@@ -159,17 +160,15 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
                       clock);
           final ControlChannel channel = channels.apply(service);
           begun.push(channel::close);
-          final RemotePeers<UcxPeer> peers =
-              new RemotePeers<>(
-                  new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self),
-                  conf,
-                  clock);
+          final PeerConnector connector =
+              new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self);
           LOG.info(
               "executor {} serves other nodes by UCX, control port {} ({})",
               self.executorId(),
               channel.port(),
               engine.describe());
-          return new UcxNode(engine, memory, threads, fabric, channel, service, peers);
+          return new UcxNode(
+              engine, memory, threads, fabric, channel, service, connector, conf, clock);
         });
   }
 
@@ -179,17 +178,18 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   }
 
   @Override
-  public void connect(final BlockSource source) {
-    final UcxPeer peer = peers.connect(source);
+  public UcxPeer connect(final BlockSource source) {
+    final UcxPeer peer = super.connect(source);
     final FabricReader within = fabric;
     if (within != null && within.reaches(source.knownLocation().clique())) {
       peer.fabric(() -> within.owner(source.executorId()));
     }
+    return peer;
   }
 
   /** Returns whether something of a connected owner's is got for a reader, and need not be sent. */
   public boolean gets(final Location location, final ReadSide side) {
-    final UcxPeer peer = peers.connected(location);
+    final UcxPeer peer = connectedPeer(location);
     return peer != null
         && (peer.takesHost() || side == ReadSide.DEVICE && (peer.takesGpu() || byFabric(peer)));
   }

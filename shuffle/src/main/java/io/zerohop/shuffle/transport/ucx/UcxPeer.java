@@ -4,7 +4,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.remote.RemotePeer;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;

@@ -3,7 +3,9 @@ package io.zerohop.shuffle.transport.remote;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
+import io.zerohop.shuffle.transport.remote.SentReader.MessageSender;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;

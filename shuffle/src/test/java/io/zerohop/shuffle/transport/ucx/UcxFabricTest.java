@@ -19,7 +19,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.memory.GetQuestions;
 import java.io.ByteArrayOutputStream;
@@ -270,7 +270,9 @@ class UcxFabricTest {
 
   private void fetch(final BlockSource source, final FakeStaging staging) {
     try (Fetch fetcher =
-        reader.fetch(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
+        reader
+            .fetches()
+            .begin(List.of(source), staging, TestNodes.quiet(), ReadSide.DEVICE, () -> false)) {
       while (fetcher.next()) {
         assertThat(fetcher.block().path()).isNotEqualTo(BlockPath.STAGED);
       }

@@ -18,7 +18,7 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.FakeStaging;
-import io.zerohop.shuffle.transport.OwnerGoneException;
+import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;

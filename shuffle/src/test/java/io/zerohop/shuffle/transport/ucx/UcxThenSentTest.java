@@ -10,7 +10,6 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.Fetch;
 import java.util.EnumMap;
 import java.util.EnumSet;
@@ -151,12 +150,7 @@ class UcxThenSentTest {
   void whatLiesOnADeviceIsSentToTheHost() {
     final BlockSource source = write(MAPS);
     try (Fetch fetcher =
-        reader.fetch(
-            List.of(source),
-            TestNodes.noStaging(),
-            TestNodes.quiet(),
-            ReadSide.HOST,
-            () -> false)) {
+        reader.fetch(List.of(source), TestNodes.noStaging(), TestNodes.quiet(), () -> false)) {
       while (fetcher.next()) {
         assertThat(fetcher.block().path()).isEqualTo(BlockPath.SENT);
         assertThat(TestNodes.read(fetcher.block()))

@@ -1,7 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.engine;
 
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import java.time.Duration;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import io.zerohop.device.Transitions;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import io.zerohop.shuffle.transport.ucx.jucx.JucxEngine.JucxMemory;

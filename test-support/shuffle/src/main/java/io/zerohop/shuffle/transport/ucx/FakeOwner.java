@@ -4,7 +4,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;

@@ -2,7 +2,7 @@ package io.zerohop.shuffle.transport.ucx;
 
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;

@@ -4,11 +4,11 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.shuffle.transport.ControlChannel;
+import io.zerohop.shuffle.transport.ControlChannel.BreakableLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import java.nio.ByteBuffer;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -98,13 +98,10 @@ public final class LocalChannels {
     }
   }
 
-  private final class Link implements ControlLink {
+  private final class Link extends BreakableLink {
     private final long id = nextLink.incrementAndGet();
     private final Channel from;
     private final Channel to;
-    private final Set<CompletableFuture<ByteBuffer>> open = ConcurrentHashMap.newKeySet();
-    private final List<Runnable> onClosed = new ArrayList<>();
-    private boolean closed;
 
     Link(final Channel from, final Channel to) {
       this.from = from;
@@ -113,11 +110,8 @@ public final class LocalChannels {
 
     @Override
     public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
-      final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
-      open.add(answer);
-      answer.whenComplete((got, failure) -> open.remove(answer));
-      if (!alive()) {
-        answer.completeExceptionally(new ExchangeException(Reason.CLOSED, "the link is closed"));
+      final CompletableFuture<ByteBuffer> answer = begin();
+      if (answer.isDone()) {
         return answer;
       }
       try {
@@ -137,37 +131,16 @@ public final class LocalChannels {
     }
 
     @Override
-    public synchronized boolean alive() {
-      return !closed;
-    }
-
-    @Override
-    public void onClosed(final Runnable action) {
-      synchronized (this) {
-        if (!closed) {
-          onClosed.add(action);
-          return;
-        }
-      }
-      action.run();
+    protected ExchangeException closed(final Throwable cause) {
+      return new ExchangeException(Reason.CLOSED, "the link broke", cause);
     }
 
     @Override
     public void close() {
-      final List<Runnable> actions;
-      synchronized (this) {
-        if (closed) {
-          return;
-        }
-        closed = true;
-        actions = List.copyOf(onClosed);
+      if (breakNow()) {
+        links.remove(this);
+        to.service.disconnected(id);
       }
-      links.remove(this);
-      to.service.disconnected(id);
-      for (final CompletableFuture<ByteBuffer> answer : open) {
-        answer.completeExceptionally(new ExchangeException(Reason.CLOSED, "the link broke"));
-      }
-      actions.forEach(Runnable::run);
     }
   }
 }

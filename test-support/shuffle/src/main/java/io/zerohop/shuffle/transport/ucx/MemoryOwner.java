@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.ChildJvm;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
-import io.zerohop.shuffle.transport.remote.Completion;
+import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
