@@ -34,7 +34,9 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.AfterEach;
@@ -56,6 +58,7 @@ class KeeperTest {
   private ShuffleNode reader;
   private Keeper keeper;
   private LeftFolder files;
+  private volatile LongSupplier memory = () -> Long.MAX_VALUE;
   private volatile boolean ending;
   private Thread keeping;
 
@@ -92,7 +95,15 @@ class KeeperTest {
       final Keeper.Limits limits, final Function<ControlService, ControlChannel> channels) {
     keeper =
         Keeper.start(
-            folder(), TestNodes.SECRET, limits, driver, channels, files, "1.2", Clock.system());
+            folder(),
+            TestNodes.SECRET,
+            limits,
+            driver,
+            channels,
+            files,
+            "1.2",
+            () -> memory.getAsLong(),
+            Clock.system());
     ending = false;
     keeping =
         new Thread(
@@ -403,6 +414,34 @@ class KeeperTest {
     }
   }
 
+  @Test
+  void whereMemoryIsShortWhatEndedFirstGoesOnceTheDriverKnows() throws Exception {
+    startKeeper(UNLIMITED);
+    try (NodeProcess one = new NodeProcess(base, "1");
+        NodeProcess two = new NodeProcess(base, "2")) {
+      one.ask("write", 1, MAPS);
+      awaitKept(one, 1);
+      two.ask("write", 2, MAPS);
+      awaitKept(two, 2);
+      two.kill();
+      TestNodes.eventually("the driver knows", () -> driver.left("2").containsKey(2));
+      one.kill();
+      TestNodes.eventually("the driver knows", () -> driver.left("1").containsKey(1));
+      final AtomicInteger looks = new AtomicInteger();
+      memory = () -> looks.getAndIncrement() == 0 ? 0 : Long.MAX_VALUE;
+      TestNodes.eventually(
+          "it is removed", () -> reader.keeperStats(TestNodes.SECRET).removedOutputs() > 0);
+      final KeeperStats stats = reader.keeperStats(TestNodes.SECRET);
+      assertThat(stats.removedOutputs()).isEqualTo(MAPS);
+      assertThat(stats.droppedOutputs()).isEqualTo(MAPS);
+      assertThat(stats.leftOutputs()).isEqualTo(MAPS);
+      assertThat(driver.left("2")).isEmpty();
+      assertThat(failure(two, 2)).isEqualTo(ShuffleCode.PEER_DEAD.label());
+      TestNodes.eventually("it looks again", () -> looks.get() > 1);
+      readAll(one, 1);
+    }
+  }
+
   /** One that starts at the same time may take the first one's new socket for an old one. */
   @Test
   void thereIsOneKeeperAlsoWhereItsSocketIsRemoved() throws Exception {
@@ -421,7 +460,15 @@ class KeeperTest {
   private Keeper startOne() {
     try {
       return Keeper.start(
-          folder(), TestNodes.SECRET, UNLIMITED, driver, null, null, "1.2", Clock.system());
+          folder(),
+          TestNodes.SECRET,
+          UNLIMITED,
+          driver,
+          null,
+          null,
+          "1.2",
+          () -> Long.MAX_VALUE,
+          Clock.system());
     } catch (final ZerohopException e) {
       assertThat(e.category()).isEqualTo(ZerohopException.Category.FALLBACK);
       return null;

@@ -160,6 +160,7 @@ public final class KeeperProcess {
                     : null,
                 files(spark, conf.keeper(), dirs),
                 JarVersion.own(),
+                AvailableMemory::bytes,
                 Clock.system());
       } catch (final ZerohopException e) {
         LOG.info("this keeper ends, as another one runs or none can: {}", e.getMessage());

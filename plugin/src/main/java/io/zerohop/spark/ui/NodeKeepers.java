@@ -6,21 +6,26 @@ import io.zerohop.spark.ui.UiSnapshot.NodeKeeper;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.function.ToLongFunction;
 
 /**
  * The keepers of nodes, as executors report them, and their table. All executors of a node report
- * the same keeper, so its numbers are not added up: the last report counts. Bounded. Not thread
- * safe.
+ * the same keeper, so its numbers are not added up: the last report counts, but for those of
+ * executors that have not seen a new keeper yet. Bounded. Not thread safe.
  */
 final class NodeKeepers {
   private static final int MAX_NODES = 1_000;
 
   /** Of all nodes together: a hostile log names as many as it likes. */
   private static final int MAX_EXECUTORS = 10_000;
+
+  /** Of one node. */
+  private static final int MAX_KEEPERS = 100;
 
   private static final String TITLE = "Keepers";
   private static final PagedTable<NodeKeeper> TABLE = table();
@@ -29,15 +34,17 @@ final class NodeKeepers {
   private int executorCount;
 
   private static final class Known {
-    /** Whether each executor is connected; of those that are there. */
-    private final Map<String, Boolean> executors = new HashMap<>();
+    /** Start of the keeper that each executor is connected to, or 0; of those that are there. */
+    private final Map<String, Long> executors = new HashMap<>();
+
+    /** Starts of all its keepers so far. A clock may go back, so they have no order. */
+    private final Set<Long> starts = new HashSet<>();
 
     /** By which the node is named. */
     private final String first;
 
     private Keeper keeper;
     private long timeMillis;
-    private int restarts;
 
     private Known(final String first, final Keeper keeper) {
       this.first = first;
@@ -47,21 +54,29 @@ final class NodeKeepers {
     /** Returns whether the executor is a new one. */
     boolean add(
         final String executorId, final long time, final Keeper said, final boolean hasRoom) {
+      final long before = executors.getOrDefault(executorId, 0L);
       final boolean isNew = hasRoom && !executors.containsKey(executorId);
       if (isNew || executors.containsKey(executorId)) {
-        executors.put(executorId, said.connected());
+        executors.put(executorId, said.started());
       }
       // An executor may report the keeper before, or none yet, a little later than the others.
-      if (said.started() >= keeper.started() && said.connected()) {
-        restarts += keeper.connected() && said.started() > keeper.started() ? 1 : 0;
+      final boolean isLate =
+          said.started() == before
+              && said.started() != keeper.started()
+              && executors.containsValue(keeper.started());
+      if (said.connected() && !isLate) {
         keeper = said;
+        if (starts.size() < MAX_KEEPERS) {
+          starts.add(said.started());
+        }
       }
       timeMillis = Math.max(timeMillis, time);
       return isNew;
     }
 
     NodeKeeper copy(final String node) {
-      final long connected = executors.values().stream().filter(is -> is).count();
+      final long connected = executors.values().stream().filter(start -> start > 0).count();
+      final int restarts = Math.max(0, starts.size() - 1);
       return new NodeKeeper(node, executors.size(), (int) connected, restarts, timeMillis, keeper);
     }
   }

@@ -82,6 +82,30 @@ class NodeKeepersTest {
     assertThat(keepers().get(0).keeper().started()).isEqualTo(Reports.BEGIN + 50);
   }
 
+  /** The start of a keeper is a time of the wall clock, which may be set back between two. */
+  @Test
+  void aKeeperThatSeemsToHaveStartedBeforeAnotherFollowsIt() {
+    model.add(Reports.ofKeeper("1", "n", 0, 50));
+    model.add(Reports.ofKeeper("2", "n", 1, 50));
+    model.add(Reports.ofKeeper("1", "n", 2, 10));
+    model.add(Reports.ofKeeper("2", "n", 3, 50)); // Has not seen the other one yet.
+    assertThat(keepers().get(0).restarts()).isEqualTo(1);
+    assertThat(keepers().get(0).keeper().started()).isEqualTo(Reports.BEGIN + 10);
+    model.add(Reports.ofKeeper("2", "n", 4, 10));
+    assertThat(keepers().get(0).restarts()).isEqualTo(1);
+    assertThat(keepers().get(0).keeper().started()).isEqualTo(Reports.BEGIN + 10);
+  }
+
+  /** An executor that reports late for the first time says nothing to the others for long. */
+  @Test
+  void whatNoExecutorIsConnectedToAnyMoreGoes() {
+    model.add(Reports.ofKeeper("1", "n", 0, 50));
+    model.add(Reports.ofKeeper("2", "n", 1, 10));
+    model.removed("2", Reports.BEGIN + 2);
+    model.add(Reports.ofKeeper("1", "n", 3, 50));
+    assertThat(keepers().get(0).keeper().started()).isEqualTo(Reports.BEGIN + 50);
+  }
+
   @Test
   void eachNodeHasItsOwn() {
     model.isOn("1", "host-a");

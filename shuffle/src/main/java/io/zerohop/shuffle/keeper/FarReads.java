@@ -334,7 +334,8 @@ final class FarReads implements ControlService {
       final long total = there.bytes(read.shuffleId(), block.mapId(), block.partition());
       final long from = lengths.isEmpty() ? read.from() : 0;
       final long rest = Math.max(0, total - from);
-      final int room = KeptWire.MAX_ANSWER - size - KeptWire.ITEM_BYTES;
+      final int room =
+          Math.min(LeftBlocks.PART_BYTES, KeptWire.MAX_ANSWER - size - KeptWire.ITEM_BYTES);
       final boolean isPart = rest > room;
       if (room < 0 || isPart && !lengths.isEmpty()) {
         break;

@@ -9,7 +9,6 @@ import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
@@ -20,10 +19,10 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftBlocks;
 import io.zerohop.shuffle.transport.samenode.LeftFolder;
+import io.zerohop.shuffle.transport.samenode.LeftWriter;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -32,6 +31,7 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
+import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -67,14 +67,8 @@ public final class Keeper implements AutoCloseable {
   /** How often something may be written to files. */
   private static final Duration SPILL = Duration.ofMillis(250);
 
-  /** With less of its limit left, a keeper writes to files what was not read for longest. */
-  private static final int LEFT_PART = 8;
-
   /** So long after something new, more is expected. */
   private static final Duration BUSY = Duration.ofSeconds(2);
-
-  /** Below this part of the machine's or container's memory, what was left first goes. */
-  private static final int SPARE_PART = 20;
 
   /** The application's driver, as its keeper asks it. */
   @FunctionalInterface
@@ -104,7 +98,6 @@ public final class Keeper implements AutoCloseable {
   private final SocketFolder folder;
   private final byte[] secret;
   private final Limits limits;
-  private final Driver driver;
   private final String release;
   private final Clock clock;
 
@@ -119,6 +112,10 @@ public final class Keeper implements AutoCloseable {
   private SocketFolder.@Nullable Claim claim;
 
   private final @Nullable LeftFolder files;
+
+  /** Absent if nothing goes to files. */
+  private @Nullable LeftWriter writer;
+
   private final FarReads farReads;
   private @Nullable ControlChannel far;
 
@@ -133,15 +130,8 @@ public final class Keeper implements AutoCloseable {
   /** How often nobody has answered at a socket. */
   private final Map<String, Integer> retries = new HashMap<>();
 
-  /** What the driver was told of each executor, by the name of its socket. */
-  private final Map<String, Map<Integer, Set<Long>>> told = new HashMap<>();
-
-  /** What the driver had no use for when it answered last, by the name of the socket. */
-  private final Map<String, Set<Integer>> useless = new HashMap<>();
-
+  private final DriverReports reports;
   private long adoptedOutputs;
-  private long droppedOutputs;
-  private long removedOutputs;
 
   /** Of executors that are closed. */
   private long refusedBefore;
@@ -158,14 +148,7 @@ public final class Keeper implements AutoCloseable {
   /** Bytes that may be held in addition, as of the last look. */
   private long room;
 
-  /** Whether the machine's or container's memory was short at the last report. */
-  private boolean isMemoryShort;
-
-  private volatile boolean isSpillDue;
   private long neededAt;
-
-  /** How often in a row the driver could not be reached. */
-  private int silence;
 
   private final Housekeeping housekeeping;
   private Housekeeping.@Nullable Chore reporter;
@@ -180,11 +163,11 @@ public final class Keeper implements AutoCloseable {
       final Driver driver,
       final @Nullable LeftFolder files,
       final String release,
+      final LongSupplier memory,
       final Clock clock) {
     this.folder = folder;
     this.secret = secret.clone();
     this.limits = limits;
-    this.driver = driver;
     this.files = files;
     this.release = release;
     this.clock = clock;
@@ -193,6 +176,8 @@ public final class Keeper implements AutoCloseable {
     this.busyAt = clock.nanos();
     this.neededAt = clock.nanos();
     this.farReads = new FarReads(left::get, clock, this::answerFromFiles);
+    this.reports =
+        new DriverReports(this, executors, limits.life(), driver, memory, this::hasSpillable);
     this.stats = count();
     mark =
         new SegmentServer(
@@ -208,6 +193,7 @@ public final class Keeper implements AutoCloseable {
    * @param files where outputs may go that take room in memory; absent if nowhere. Used only with
    *     such a channel, by which they are read
    * @param release of its jar, which executors show
+   * @param memory bytes that the machine or container has available
    * @throws ZerohopException (FALLBACK) if there is one already
    */
   public static Keeper start(
@@ -218,8 +204,9 @@ public final class Keeper implements AutoCloseable {
       final @Nullable Function<ControlService, ControlChannel> channels,
       final @Nullable LeftFolder files,
       final String release,
+      final LongSupplier memory,
       final Clock clock) {
-    final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, clock);
+    final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, memory, clock);
     boolean done = false;
     try {
       keeper.claim = folder.claim(Location.KEEPER);
@@ -232,9 +219,13 @@ public final class Keeper implements AutoCloseable {
           keeper.housekeeping.everyLong(
               "file-answers", REPORT, () -> false, keeper.farReads::roundOfDisk);
       keeper.far = channels == null ? null : openedTo(channels, keeper.farReads);
+      if (files != null && keeper.port() > 0) {
+        final LeftWriter writer = new LeftWriter(files, limits.bytes(), limits.unread());
+        keeper.writer = writer;
+        keeper.housekeeping.everyLong("files", SPILL, writer::isDue, () -> keeper.spill(writer));
+      }
       keeper.reporter =
-          keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper::report);
-      keeper.housekeeping.everyLong("files", SPILL, () -> keeper.isSpillDue, keeper::spill);
+          keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
       done = true;
       return keeper;
     } finally {
@@ -304,7 +295,7 @@ public final class Keeper implements AutoCloseable {
     forgetClosed();
     if (isLook) {
       settle();
-      isSpillDue = toSpill() != null;
+      hasSpillable();
       stats = count();
     }
     farReads.round();
@@ -323,29 +314,9 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  /**
-   * Returns an executor that has ended and has something for a file. If memory is short that is any
-   * of them, otherwise one that nobody has read for long. Those whose files failed come last, and
-   * what was not read for longest first.
-   */
-  private @Nullable KeptExecutor toSpill() {
-    if (files == null || port() == 0 || !files.isUsable()) {
-      return null;
-    }
-    final long least = isMemoryShort || isLimitReached() ? 0 : limits.unread().toNanos();
-    return executors.stream()
-        .filter(executor -> executor.isSpillable() && executor.unreadNanos() >= least)
-        .min(
-            Comparator.comparingInt(KeptExecutor::failedFiles)
-                .thenComparingLong(executor -> -executor.unreadNanos()))
-        .orElse(null);
-  }
-
-  private boolean isLimitReached() {
-    final long leaving = executors.stream().mapToLong(KeptExecutor::leavingBytes).sum();
-    final long left = limits.bytes() - heldBytes() + leaving;
-    return left < limits.bytes() / LEFT_PART
-        || leaving == 0 && executors.stream().anyMatch(KeptExecutor::isRefused);
+  /** Chooses what is written to a file next; returns whether there is something. */
+  private boolean hasSpillable() {
+    return writer != null && writer.choose(executors, reports.isMemoryShort());
   }
 
   private void answerFromFiles() {
@@ -355,14 +326,11 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  private void spill() {
-    final KeptExecutor executor;
+  private void spill(final LeftWriter to) {
     synchronized (this) {
-      executor = toSpill();
+      hasSpillable();
     }
-    if (executor != null && files != null) {
-      executor.spill(files); // Others are served meanwhile.
-    }
+    to.write(); // Others are served meanwhile.
     synchronized (this) {
       settle();
     }
@@ -375,27 +343,28 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  private static long outputsOf(final KeptExecutor executor) {
+  static long outputsOf(final KeptExecutor executor) {
     return executor.leftOutputs().values().stream().mapToLong(Set::size).sum();
   }
 
   private KeeperStats count() {
+    final long leftOutputs = executors.stream().mapToLong(Keeper::outputsOf).sum();
     return new KeeperStats(
         startedMillis,
         limits.bytes(),
         heldBytes(),
         leftBytes(),
-        executors.stream().mapToLong(Keeper::outputsOf).sum(),
+        leftOutputs,
         adoptedOutputs,
-        droppedOutputs,
-        removedOutputs,
+        adoptedOutputs - leftOutputs,
+        reports.removedOutputs(),
         refusedBefore + executors.stream().mapToLong(KeptExecutor::refusedSegments).sum(),
         sharedSegmentsBefore + executors.stream().mapToLong(KeptExecutor::sharedSegments).sum(),
         sharedBytesBefore + executors.stream().mapToLong(KeptExecutor::sharedBytes).sum(),
         farReads.sentBlocks(),
         farReads.sentBytes(),
         executors.stream().mapToLong(KeptExecutor::fileBytes).sum(),
-        files == null || port() == 0 ? 0 : files.limit(),
+        files == null || writer == null ? 0 : files.limit(),
         executors.stream().mapToLong(KeptExecutor::fileOutputs).sum(),
         release);
   }
@@ -413,8 +382,7 @@ public final class Keeper implements AutoCloseable {
       executors.forEach(KeptExecutor::retryRefused);
       final Set<String> sockets = new HashSet<>();
       executors.forEach(executor -> sockets.add(executor.socket()));
-      told.keySet().retainAll(sockets);
-      useless.keySet().retainAll(sockets);
+      reports.retain(sockets);
       left.keySet().retainAll(sockets);
     }
   }
@@ -448,106 +416,6 @@ public final class Keeper implements AutoCloseable {
     }
   }
 
-  /**
-   * Tells the driver what each executor has left, and drops what is of no use to it by two answers
-   * in a row: one may overtake the news of an output. What is too old is not told, so that the
-   * driver has it computed again rather than look for it here.
-   */
-  private void report() {
-    final List<KeptExecutor> ended;
-    synchronized (this) {
-      ended = executors.stream().filter(executor -> !executor.leftOutputs().isEmpty()).toList();
-      ended.forEach(KeptExecutor::unmapUnread);
-    }
-    final KeptExecutor over = tooMuch(ended);
-    for (final KeptExecutor executor : ended) {
-      final Map<Integer, Set<Long>> outputs;
-      final boolean isOld;
-      final boolean isTold;
-      synchronized (this) {
-        isOld = executor.leftNanos() > limits.life().toNanos();
-        outputs =
-            isOld
-                ? Map.of()
-                : executor == over ? executor.outputsInFiles() : executor.leftOutputs();
-        isTold = outputs.equals(told.get(executor.socket()));
-      }
-      try {
-        heard(
-            executor,
-            outputs,
-            driver.report(executor.executorId(), isTold ? null : outputs),
-            isOld,
-            executor == over);
-      } catch (final Exception e) {
-        // Scala throws what it does not declare.
-        LOG.debug("the driver was not told what executor {} has left", executor.executorId(), e);
-        unheard();
-        return;
-      }
-    }
-  }
-
-  /**
-   * Returns one whose memory has to go: the first where memory is short and nothing can go to
-   * files. Of the executors of one GPU only the last keeps what it has left there: its successor
-   * needs the rest.
-   */
-  private synchronized @Nullable KeptExecutor tooMuch(final List<KeptExecutor> ended) {
-    final Map<String, KeptExecutor> ofGpus = new HashMap<>();
-    for (final KeptExecutor executor : ended) {
-      final String gpu = executor.leftGpu();
-      final KeptExecutor before = gpu.isEmpty() ? null : ofGpus.put(gpu, executor);
-      if (before != null) {
-        return before;
-      }
-    }
-    final long all = Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes());
-    isMemoryShort = !ended.isEmpty() && AvailableMemory.bytes() <= all / SPARE_PART;
-    return !isMemoryShort || toSpill() != null
-        ? null
-        : ended.stream()
-            .filter(executor -> executor.leftBytes() > executor.leavingBytes())
-            .findFirst()
-            .orElse(null);
-  }
-
-  private synchronized void unheard() {
-    silence++;
-  }
-
-  private synchronized void heard(
-      final KeptExecutor executor,
-      final Map<Integer, Set<Long>> outputs,
-      final Set<Integer> needed,
-      final boolean isOld,
-      final boolean isTooMuch) {
-    silence = 0;
-    if (isOld) {
-      LOG.info("what executor {} has left is too old", executor.executorId());
-      droppedOutputs += outputsOf(executor);
-      executor.close();
-      return;
-    }
-    if (isTooMuch) {
-      LOG.info("what executor {} has left in memory is too much", executor.executorId());
-      final long all = outputsOf(executor);
-      executor.dropMemory();
-      droppedOutputs += all - outputsOf(executor);
-      removedOutputs += all - outputsOf(executor);
-    }
-    told.put(executor.socket(), outputs);
-    final Set<Integer> missing = new HashSet<>(outputs.keySet());
-    missing.removeAll(needed);
-    final Set<Integer> before = useless.put(executor.socket(), missing);
-    if (before != null) {
-      before.retainAll(missing);
-      final long whole = outputsOf(executor);
-      before.forEach(executor::drop);
-      droppedOutputs += whole - outputsOf(executor);
-    }
-  }
-
   /** Bytes of memory that are held of executors that have ended. */
   public synchronized long leftBytes() {
     return executors.stream().mapToLong(KeptExecutor::leftBytes).sum();
@@ -560,7 +428,7 @@ public final class Keeper implements AutoCloseable {
   private boolean isNeeded() {
     if (executors.stream().anyMatch(KeptExecutor::isLiving)) {
       neededAt = clock.nanos();
-    } else if (silence > 1) {
+    } else if (reports.silence() > 1) {
       return false; // The application has ended. A driver that only pauses is waited for.
     } else if (!executors.isEmpty()) {
       neededAt = clock.nanos();
@@ -577,6 +445,9 @@ public final class Keeper implements AutoCloseable {
     }
     synchronized (this) {
       end();
+    }
+    if (files != null) {
+      files.free();
     }
   }
 

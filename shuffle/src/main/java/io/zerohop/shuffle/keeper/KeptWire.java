@@ -37,7 +37,7 @@ final class KeptWire {
   /** Others have too many answers under way. */
   static final byte BUSY = 2;
 
-  /** Maximum of an answer, headers included. */
+  /** Maximum of an answer, headers included: a part of a block fits in. */
   static final int MAX_ANSWER = 1 << 20;
 
   static final int MAX_BLOCKS = 4096;

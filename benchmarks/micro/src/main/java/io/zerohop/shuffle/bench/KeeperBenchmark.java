@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.bench;
 
 import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
@@ -110,6 +111,7 @@ public final class KeeperBenchmark {
             null,
             null,
             "",
+            AvailableMemory::bytes,
             Clock.system())) {
       keeper.run();
     }

@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.exchange.PeerLink;
@@ -19,6 +20,7 @@ import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -38,6 +40,10 @@ import org.slf4j.LoggerFactory;
  */
 public final class KeptExecutor implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(KeptExecutor.class);
+
+  /** Those that ended first come first; of such that have left something. */
+  public static final Comparator<KeptExecutor> BY_END =
+      (one, other) -> Long.signum(one.leftAt - other.leftAt);
 
   /** The process of a lost connection has to end within it. */
   private static final Duration END_LIMIT = Duration.ofSeconds(20);
@@ -189,7 +195,9 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** The GPU in whose memory it has left something; empty if in none. */
   public String leftGpu() {
-    return left != null && state == State.LEFT && left.isOnGpu() ? greeting.view().gpuUuid() : "";
+    return left != null && state == State.LEFT && left.segments().isOnGpu()
+        ? greeting.view().gpuUuid()
+        : "";
   }
 
   /** Returns whether nothing of it is held any more. */
@@ -199,7 +207,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Bytes that it has left; 0 as long as it lives. */
   public long leftBytes() {
-    return left == null || state != State.LEFT ? 0 : left.bytes();
+    return left == null || state != State.LEFT ? 0 : left.segments().bytes();
   }
 
   /** Bytes of the segments that are held, whether it lives or not. */
@@ -236,6 +244,7 @@ public final class KeptExecutor implements AutoCloseable {
    *
    * @param room bytes that may be held in addition
    * @return bytes that are held now and were not before
+   * @throws ZerohopException if it cannot take over, also after it has tried for a while
    */
   public long round(final long room) {
     long added = 0;
@@ -401,12 +410,12 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Segments that it has left and whose descriptors executors of the node got. */
   public long sharedSegments() {
-    return left == null ? 0 : left.sharedSegments();
+    return left == null ? 0 : left.segments().sharedSegments();
   }
 
   /** Their bytes. */
   public long sharedBytes() {
-    return left == null ? 0 : left.sharedBytes();
+    return left == null ? 0 : left.segments().sharedBytes();
   }
 
   /** How long nobody has read what it has left, in nanoseconds; 0 as long as it lives. */
@@ -414,20 +423,9 @@ public final class KeptExecutor implements AutoCloseable {
     return left == null || state != State.LEFT ? 0 : left.unreadNanos();
   }
 
-  /** Whether it has left something in host memory that may be written to files. */
-  public boolean isSpillable() {
-    return left != null && state == State.LEFT && left.inMemory() != null;
-  }
-
-  /**
-   * Writes a shuffle that it has left to a file. Waits for the disk; may be called beside the
-   * thread that uses this.
-   */
-  public void spill(final LeftFolder to) {
-    final LeftMemory memory = left;
-    if (memory != null) {
-      memory.spill(to);
-    }
+  /** What it has left; absent as long as it lives, and once it is closed. */
+  @Nullable LeftMemory left() {
+    return state == State.LEFT ? left : null;
   }
 
   /** Closes memory of what is in files now; returns whether some has gone since the last call. */
@@ -437,7 +435,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Memory that goes as soon as those who read it have ended. */
   public long leavingBytes() {
-    return left == null || state != State.LEFT ? 0 : left.leavingBytes();
+    return left == null || state != State.LEFT ? 0 : left.segments().leavingBytes();
   }
 
   /** Bytes that it has left in files. */
@@ -458,11 +456,6 @@ public final class KeptExecutor implements AutoCloseable {
   /** Name of the executor. */
   public String executorId() {
     return Location.executorOf(socket);
-  }
-
-  /** How often something of it could not be written to a file. */
-  public int failedFiles() {
-    return left == null ? 0 : left.failedFiles();
   }
 
   /** Ids of the map outputs in files, by shuffle. */
@@ -493,12 +486,21 @@ public final class KeptExecutor implements AutoCloseable {
   }
 
   private void takeOver() {
+    final LeftMemory memory;
+    try {
+      memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
+    } catch (final ZerohopException e) {
+      if (clock.isOver(endBy)) {
+        throw e;
+      }
+      LOG.debug("what {} has left is looked at again", socket, e); // As memory is short for a map.
+      return;
+    }
+    left = memory;
     become(State.LEFT);
     leftAt = clock.nanos();
     boolean done = false;
     try {
-      final LeftMemory memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
-      left = memory;
       final SegmentServer serving =
           new SegmentServer(
               folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);

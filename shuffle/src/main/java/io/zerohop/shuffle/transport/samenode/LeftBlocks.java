@@ -8,6 +8,9 @@ import java.nio.ByteBuffer;
  */
 public interface LeftBlocks {
 
+  /** Bytes of all parts of a block but the last, so that one and its headers are within 1 MiB. */
+  int PART_BYTES = (1 << 20) - 64;
+
   /** Returns whether reading a shuffle's blocks waits for a disk. Does not wait. */
   boolean isInFile(int shuffleId);
 
@@ -19,12 +22,12 @@ public interface LeftBlocks {
   long bytes(int shuffleId, long mapId, int partition);
 
   /**
-   * Copies a part of a block. The whole block is compared with its checksums where the part is its
-   * first.
+   * Copies a part of a block, and compares it with its checksum. Of a block in memory all of it is
+   * compared where the part is its first.
    *
-   * @param from offset in the block
-   * @param to takes as much as it has room for; its position moves
-   * @return whether it was copied: false if the block is damaged or no longer there
+   * @param from offset in the block, a multiple of {@link #PART_BYTES}
+   * @param to takes the whole part; its position moves
+   * @return whether it was copied: false if it is damaged or no longer there
    */
   boolean read(int shuffleId, long mapId, int partition, long from, ByteBuffer to);
 }

@@ -1,5 +1,7 @@
 package io.zerohop.shuffle.transport.samenode;
 
+import static io.zerohop.shuffle.transport.samenode.LeftBlocks.PART_BYTES;
+
 import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
@@ -10,8 +12,13 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.LongFunction;
 import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
@@ -25,29 +32,36 @@ import org.slf4j.LoggerFactory;
  *
  * <pre>
  *  index: one entry for each block, by map output in the order of ids and then by partition
- *    | offset | length | CRC32C | CRC32C of map id, partition and what is before |
- *      8        8        4        4
- *  data: blocks, in the order of their entries
+ *    | offset | length | CRC32C of its first part | CRC32C of map id, partition and what is before |
+ *      8        8        4                          4
+ *  data: blocks, in the order of their entries, each with the CRC32C of its other parts behind it
  * </pre>
  *
- * <p>Numbers are big endian. Checksums of blocks come from those that they were written to memory
- * with, where there are any. So what was damaged in memory is found here as well.
+ * <p>Numbers are big endian. Checksums come from those that blocks were written to memory with,
+ * where there are any. So what was damaged in memory is found here as well, in the first part.
  */
 final class LeftFile implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeftFile.class);
   private static final int ENTRY_BYTES = 2 * Long.BYTES + 2 * Integer.BYTES;
   private static final int READ_BYTES = 64 << 10;
+  private static final int SUM_BYTES = Integer.BYTES;
 
   private final LeftFolder folder;
   private final FileChannel file;
+  private final Consumer<IOException> unreadable;
   private final long[] maps;
   private int partitions;
   private long bytes;
-  private boolean closed;
+  private final AtomicBoolean isDropped = new AtomicBoolean();
 
   private record Entry(long offset, long length, int crc) {}
 
-  private LeftFile(final LeftFolder folder, final FileChannel file, final Collection<Long> mapIds) {
+  private LeftFile(
+      final LeftFolder folder,
+      final FileChannel file,
+      final Collection<Long> mapIds,
+      final Consumer<IOException> unreadable) {
+    this.unreadable = unreadable;
     this.folder = folder;
     this.file = file;
     this.maps = mapIds.stream().mapToLong(id -> id).sorted().toArray();
@@ -59,19 +73,24 @@ final class LeftFile implements AutoCloseable {
    * @param to is this one's from now on
    * @param mapIds of complete ones, all in host memory
    * @param segments maps segments, and keeps them mapped meanwhile
-   * @throws IOException if they cannot be written, or are no longer there; nothing stays behind
+   * @param wanted whether to go on, asked for each part
+   * @param unreadable hears of each time that the file cannot be read, until it is dropped. What is
+   *     damaged can be read
+   * @throws IOException if they cannot be written, or are no longer there or wanted
    */
   static LeftFile write(
       final LeftFolder folder,
       final FileChannel to,
       final ShuffleView shuffle,
       final Collection<Long> mapIds,
-      final LongFunction<@Nullable SegmentMemory> segments)
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final BooleanSupplier wanted,
+      final Consumer<IOException> unreadable)
       throws IOException {
-    final LeftFile file = new LeftFile(folder, to, mapIds);
+    final LeftFile file = new LeftFile(folder, to, mapIds, unreadable);
     boolean done = false;
     try {
-      file.writeAll(shuffle, segments);
+      file.writeAll(shuffle, segments, wanted);
       done = true;
       return file;
     } catch (final UncheckedIOException e) {
@@ -84,7 +103,9 @@ final class LeftFile implements AutoCloseable {
   }
 
   private void writeAll(
-      final ShuffleView shuffle, final LongFunction<@Nullable SegmentMemory> segments)
+      final ShuffleView shuffle,
+      final LongFunction<@Nullable SegmentMemory> segments,
+      final BooleanSupplier wanted)
       throws IOException {
     final EntryCursor cursor = new EntryCursor();
     find(shuffle, maps[0], cursor);
@@ -103,8 +124,14 @@ final class LeftFile implements AutoCloseable {
       if (cursor.partitions() != partitions) {
         throw new IOException("map outputs of one shuffle have different numbers of partitions");
       }
-      end += putRow(row.clear(), maps[index], cursor, segments, end);
-      forEachExtent(cursor, segments, (partition, address) -> writer.add(address, cursor.length()));
+      row.clear();
+      for (int partition = 0; partition < partitions; partition++) {
+        final Parts parts = add(cursor, partition, segments, writer, wanted);
+        final Entry entry = new Entry(end, parts.bytes, parts.firstSum());
+        row.putLong(entry.offset).putLong(entry.length).putInt(entry.crc);
+        row.putInt(checksum(maps[index], partition, entry));
+        end += parts.bytes + parts.sumBytes();
+      }
       writeFully(row.flip(), (long) rowBytes * index);
     }
     writer.flush();
@@ -118,9 +145,11 @@ final class LeftFile implements AutoCloseable {
     for (final long mapId : maps) {
       find(shuffle, mapId, cursor);
       for (int partition = 0; partition < cursor.partitions(); partition++) {
+        final Parts parts = new Parts();
         for (int batch = 0; batch < cursor.batches(); batch++) {
-          all += cursor.extent(batch, partition) ? cursor.length() : 0;
+          parts.bytes += cursor.extent(batch, partition) ? cursor.length() : 0;
         }
+        all += parts.bytes + parts.sumBytes();
       }
     }
     return all;
@@ -133,56 +162,77 @@ final class LeftFile implements AutoCloseable {
     }
   }
 
-  /** Writes the index of a map output whose data begins at an offset; returns the data's bytes. */
-  private long putRow(
-      final ByteBuffer row,
-      final long mapId,
+  /** Writes a block, and the checksums of its parts behind the first. */
+  private Parts add(
       final EntryCursor cursor,
+      final int partition,
       final LongFunction<@Nullable SegmentMemory> segments,
-      final long start)
+      final ExtentWriter writer,
+      final BooleanSupplier wanted)
       throws IOException {
-    final long[] lengths = new long[partitions];
-    final int[] sums = new int[partitions];
-    forEachExtent(
-        cursor,
-        segments,
-        (partition, address) -> {
-          final int sum =
-              cursor.checked() ? cursor.checksum() : Crc32c.of(address, cursor.length());
-          sums[partition] = Crc32c.join(sums[partition], sum, cursor.length());
-          lengths[partition] += cursor.length();
-        });
-    long at = start;
-    for (int partition = 0; partition < partitions; partition++) {
-      final Entry entry = new Entry(at, lengths[partition], sums[partition]);
-      row.putLong(entry.offset).putLong(entry.length).putInt(entry.crc);
-      row.putInt(checksum(mapId, partition, entry));
-      at += entry.length;
-    }
-    return at - start;
-  }
-
-  /** Takes the address of the extent at the cursor. */
-  @FunctionalInterface
-  private interface ExtentAddress {
-    void take(int partition, long address);
-  }
-
-  private static void forEachExtent(
-      final EntryCursor cursor,
-      final LongFunction<@Nullable SegmentMemory> segments,
-      final ExtentAddress to)
-      throws IOException {
-    for (int partition = 0; partition < cursor.partitions(); partition++) {
-      for (int batch = 0; batch < cursor.batches(); batch++) {
-        if (cursor.extent(batch, partition)) {
-          final SegmentMemory memory = segments.apply(cursor.segmentId());
-          if (memory == null) {
-            throw new IOException("segment " + cursor.segmentId() + " is no longer there");
-          }
-          to.take(partition, cursor.address(memory));
+    final Parts parts = new Parts();
+    for (int batch = 0; batch < cursor.batches(); batch++) {
+      if (cursor.extent(batch, partition)) {
+        final SegmentMemory memory = segments.apply(cursor.segmentId());
+        if (memory == null) {
+          throw new IOException("segment " + cursor.segmentId() + " is no longer there");
         }
+        parts.add(cursor, cursor.address(memory), writer, wanted);
       }
+    }
+    if (parts.sumBytes() > 0) {
+      writer.flush();
+      final ByteBuffer sums = ByteBuffer.allocate(parts.sumBytes());
+      parts.sums.stream().skip(1).forEach(sums::putInt);
+      for (sums.flip(); sums.hasRemaining(); ) {
+        file.write(sums);
+      }
+    }
+    return parts;
+  }
+
+  /** The parts of a block that is written, and their checksums. */
+  private static final class Parts {
+    private final List<Integer> sums = new ArrayList<>();
+    private long bytes;
+    private boolean isDamaged;
+
+    /** Adds the extent at the cursor. */
+    void add(
+        final EntryCursor cursor,
+        final long address,
+        final ExtentWriter to,
+        final BooleanSupplier wanted)
+        throws IOException {
+      int whole = 0;
+      for (int done = 0; done < cursor.length(); ) {
+        if (!wanted.getAsBoolean()) {
+          throw new IOException("it was dropped while it was written");
+        }
+        final int inPart = (int) (bytes % PART_BYTES);
+        final int step = Math.min(cursor.length() - done, PART_BYTES - inPart);
+        final int sum =
+            cursor.checked() && step == cursor.length()
+                ? cursor.checksum()
+                : Crc32c.of(address + done, step);
+        whole = Crc32c.join(whole, sum, step);
+        sums.add(inPart == 0 ? sum : Crc32c.join(sums.remove(sums.size() - 1), sum, step));
+        to.add(address + done, step);
+        bytes += step;
+        done += step;
+      }
+      isDamaged |= cursor.checked() && whole != cursor.checksum();
+    }
+
+    /** A wrong one if the block was damaged in memory. */
+    int firstSum() {
+      final int first = sums.isEmpty() ? 0 : sums.get(0);
+      return isDamaged ? ~first : first;
+    }
+
+    /** Bytes of the other checksums. */
+    int sumBytes() {
+      return (int) ((Math.max(1, bytes) - 1) / PART_BYTES) * SUM_BYTES;
     }
   }
 
@@ -221,7 +271,7 @@ final class LeftFile implements AutoCloseable {
       final Entry entry = entry(mapId, partition);
       return entry == null ? -1 : entry.length;
     } catch (final IOException e) {
-      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      failed(e);
       return -1;
     }
   }
@@ -230,19 +280,28 @@ final class LeftFile implements AutoCloseable {
   boolean read(final long mapId, final int partition, final long from, final ByteBuffer to) {
     try {
       final Entry entry = entry(mapId, partition);
-      if (entry == null || to.remaining() > entry.length - from) {
+      if (entry == null
+          || from % PART_BYTES != 0
+          || from >= Math.max(1, entry.length)
+          || to.remaining() != Math.min(PART_BYTES, entry.length - from)) {
         return false;
       }
       final ByteBuffer part = to.duplicate();
-      final boolean isWhole = part.remaining() == entry.length;
       readFully(to, entry.offset + from);
-      if (from == 0 && entry.crc != (isWhole ? checksum(part) : checksum(entry))) {
-        throw new IOException("a block is damaged");
+      if (checksum(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
+        LOG.info("a block of map output {} is damaged in its file", mapId);
+        return false;
       }
       return true;
     } catch (final IOException e) {
-      LOG.info("map output {} is not read from its file: {}", mapId, e.toString());
+      failed(e);
       return false;
+    }
+  }
+
+  private void failed(final IOException cause) {
+    if (!isDropped.get()) {
+      unreadable.accept(cause);
     }
   }
 
@@ -256,7 +315,8 @@ final class LeftFile implements AutoCloseable {
     read.flip();
     final Entry entry = new Entry(read.getLong(), read.getLong(), read.getInt());
     if (read.getInt() != checksum(mapId, partition, entry)) {
-      throw new IOException("its index is damaged");
+      LOG.info("the index of map output {} is damaged in its file", mapId);
+      return null;
     }
     return entry;
   }
@@ -267,15 +327,11 @@ final class LeftFile implements AutoCloseable {
     return (int) crc.getValue();
   }
 
-  private int checksum(final Entry entry) throws IOException {
-    final CRC32C crc = new CRC32C();
-    final ByteBuffer part = ByteBuffer.allocate(READ_BYTES);
-    for (long done = 0; done < entry.length; done += part.limit()) {
-      part.clear().limit((int) Math.min(READ_BYTES, entry.length - done));
-      readFully(part, entry.offset + done);
-      crc.update(part.flip());
-    }
-    return (int) crc.getValue();
+  /** Reads the checksum of a part behind the first. */
+  private int checksum(final Entry entry, final long from) throws IOException {
+    final ByteBuffer sum = ByteBuffer.allocate(SUM_BYTES);
+    readFully(sum, entry.offset + entry.length + (from / PART_BYTES - 1) * SUM_BYTES);
+    return sum.getInt(0);
   }
 
   private void readFully(final ByteBuffer to, final long offset) throws IOException {
@@ -290,15 +346,16 @@ final class LeftFile implements AutoCloseable {
     }
   }
 
-  /** Removes it; reads under way fail. Idempotent. */
+  /** Drops it, for {@link LeftFolder#free} to remove. Does not wait. Idempotent. */
   @Override
   public void close() {
-    synchronized (this) {
-      if (closed) {
-        return;
-      }
-      closed = true;
+    if (!isDropped.getAndSet(true)) {
+      folder.dropped(this);
     }
+  }
+
+  /** Removes it; reads under way fail. Waits for the disk. */
+  void free() {
     try {
       file.close();
     } catch (final IOException e) {

@@ -18,7 +18,9 @@ import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Queue;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import org.agrona.CloseHelper;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -50,6 +52,9 @@ public final class LeftFolder {
   private final long limit;
   private final Clock clock;
   private final SecureRandom random = new SecureRandom();
+
+  /** Files that are dropped, and not removed yet. */
+  private final Queue<LeftFile> dropped = new ConcurrentLinkedQueue<>();
 
   @GuardedBy("this")
   private long bytes;
@@ -174,6 +179,26 @@ public final class LeftFolder {
           bytes + " of " + limit + " bytes are in files, and " + more + " more are too much");
     }
     bytes += more;
+  }
+
+  /** Takes a file over, to be removed. Does not wait. */
+  void dropped(final LeftFile file) {
+    dropped.add(file);
+  }
+
+  /** Whether there are files to be removed. */
+  public boolean hasDropped() {
+    return !dropped.isEmpty();
+  }
+
+  /**
+   * Removes what was dropped. Waits for the disk, which takes long for large files: to be called
+   * without a lock.
+   */
+  public void free() {
+    for (LeftFile file = dropped.poll(); file != null; file = dropped.poll()) {
+      file.free();
+    }
   }
 
   /** Gives back what was taken. */

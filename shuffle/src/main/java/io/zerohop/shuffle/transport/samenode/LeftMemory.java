@@ -3,35 +3,32 @@ package io.zerohop.shuffle.transport.samenode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
-import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Descriptor;
-import io.zerohop.device.posix.FdHandle;
 import io.zerohop.shuffle.catalog.CatalogView;
+import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.RootSegment;
-import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier.Snapshot;
+import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.Iterator;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Stream;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -41,18 +38,17 @@ import org.slf4j.LoggerFactory;
  * The memory that an executor has left, as its keeper serves it. Nobody writes to it any more; only
  * the root is the keeper's own copy, since readers write to its lanes and the keeper takes shuffles
  * off its list that are dropped, or in files. Those are read by asking the keeper. Owns the root,
- * the descriptors and the files. Thread safe.
+ * the segments and the files. Thread safe.
  */
 final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeftMemory.class);
 
-  private final Device device;
   private final Clock clock;
   private final String owner;
   private final Greeting greeting;
   private final RootSegment root;
   private final RootView view;
-  private final Map<Long, SegmentHandle> held;
+  private final LeftSegments segments;
   private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
 
   /** Segments that are mapped to read their blocks here. */
@@ -63,27 +59,11 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   private boolean wasRead;
 
+  /** What is there, in memory or in files. */
+  private final Map<Integer, Left> shuffles = new ConcurrentHashMap<>();
+
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
-
-  /** How often shuffles that are here could not be written to files. */
-  @GuardedBy("this")
-  private final Map<Integer, Integer> failures = new HashMap<>();
-
-  /** Shuffles that cannot be written to files, since some of their memory is a GPU's. */
-  @GuardedBy("this")
-  private final Set<Integer> notForFiles = new HashSet<>();
-
-  /** Memory of what is in files now, as long as readers may look for it. */
-  @GuardedBy("this")
-  private final List<Leaving> leaving = new ArrayList<>();
-
-  @GuardedBy("this")
-  private long leavingBytes;
-
-  /** Whether memory has gone since that was asked last. */
-  @GuardedBy("this")
-  private boolean hasFreed;
 
   @GuardedBy("this")
   private int lanesTaken;
@@ -91,17 +71,17 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   @GuardedBy("this")
   private long readAt;
 
-  @GuardedBy("this")
-  private long sharedSegments;
-
-  @GuardedBy("this")
-  private long sharedBytes;
-
-  /** Segments, and the leases that were open when what lies there was in files. */
-  private record Leaving(Set<Long> segments, Snapshot leases) {}
-
-  /** Ids of the map outputs that readers find whole, by shuffle. */
-  private Map<Integer, Set<Long>> outputs = Map.of();
+  /**
+   * A shuffle.
+   *
+   * @param maps ids of the map outputs that readers find whole
+   * @param segments in which something of them lies, while they are in memory
+   */
+  private record Left(Set<Long> maps, Set<Long> segments) {
+    boolean isOnHost() {
+      return segments.stream().allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
+    }
+  }
 
   /**
    * Takes over the descriptors.
@@ -109,6 +89,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    * @param owner names the executor in messages
    * @param greeting of the executor
    * @param ended its root, which nobody writes any more and the caller closes
+   * @param held its descriptors; the caller's if this fails
+   * @throws ZerohopException if it cannot be looked at now
    */
   LeftMemory(
       final Device device,
@@ -117,38 +99,69 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       final SegmentMemory ended,
       final Map<Long, SegmentHandle> held,
       final Clock clock) {
-    this.device = device;
     this.clock = clock;
     this.readAt = clock.nanos();
     this.owner = owner;
     this.greeting = greeting;
-    this.held = held;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
+    segments = new LeftSegments(device, owner, root, held);
     boolean done = false;
     try {
       root.lanes().freeze();
       view = new RootView(root.memory(), greeting.incarnation(), owner);
+      look();
       closeUnused();
       done = true;
     } finally {
       if (!done) {
+        unmap();
         root.close();
       }
     }
   }
 
+  /** Finds what is there, once: nothing comes any more, and what goes is dropped. */
+  private void look() {
+    for (final int shuffleId : view.shuffles()) {
+      final Map<Long, Set<Long>> whole = wholeOutputs(shuffleId);
+      if (whole.isEmpty()) {
+        root.unlist(shuffleId);
+      } else {
+        final Set<Long> all = new HashSet<>();
+        whole.values().forEach(all::addAll);
+        shuffles.put(shuffleId, new Left(Set.copyOf(whole.keySet()), all));
+      }
+    }
+  }
+
+  /** What is damaged is left out; any other failure is thrown, since it may pass. */
+  private synchronized Map<Long, Set<Long>> wholeOutputs(final int shuffleId) {
+    try {
+      final ShuffleView shuffle = catalog().shuffle(shuffleId);
+      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
+      whole.values().removeIf(ids -> !segments.containsAll(ids));
+      return whole;
+    } catch (final CatalogException e) {
+      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
+      return Map.of();
+    }
+  }
+
   /** Ids of the map outputs that readers find whole, by shuffle; none has no output. */
-  synchronized Map<Integer, Set<Long>> outputs() {
+  Map<Integer, Set<Long>> outputs() {
+    final Map<Integer, Set<Long>> outputs = new HashMap<>();
+    shuffles.forEach((shuffleId, left) -> outputs.put(shuffleId, left.maps));
     return outputs;
   }
 
-  /** Bytes of all segments. */
-  synchronized long bytes() {
-    return held.values().stream().mapToLong(SegmentHandle::bytes).sum();
+  /** The segments that it holds. */
+  LeftSegments segments() {
+    return segments;
   }
 
   /** Forgets a shuffle, and closes the segments in which nothing else lies. */
   synchronized void drop(final int shuffleId) {
+    shuffles.remove(shuffleId);
     root.unlist(shuffleId);
     final LeftFile file = files.remove(shuffleId);
     if (file != null) {
@@ -158,50 +171,11 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   private synchronized void closeUnused() {
-    final Set<Long> used = used();
-    leaving.removeIf(one -> one.leases.passed());
-    final Set<Long> lookedFor = new HashSet<>();
-    leaving.forEach(one -> lookedFor.addAll(one.segments));
-    leavingBytes = 0;
-    for (final Iterator<Map.Entry<Long, SegmentHandle>> all = held.entrySet().iterator();
-        all.hasNext(); ) {
-      final Map.Entry<Long, SegmentHandle> entry = all.next();
-      if (lookedFor.contains(entry.getKey()) && !used.contains(entry.getKey())) {
-        leavingBytes += entry.getValue().bytes();
-      } else if (!used.contains(entry.getKey())) {
-        root.retire(entry.getKey());
-        entry.getValue().close();
-        all.remove();
-        hasFreed = true;
-      }
-    }
-  }
-
-  /** The segments in which something lies; a shuffle with no whole output is forgotten. */
-  @GuardedBy("this")
-  private Set<Long> used() {
-    final Set<Long> used = new HashSet<>();
-    final Map<Integer, Set<Long>> found = new HashMap<>();
     unmap();
-    try {
-      for (final int shuffleId : view.shuffles()) {
-        final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
-        if (whole.isEmpty()) {
-          root.unlist(shuffleId);
-        } else {
-          whole.values().forEach(used::addAll);
-          found.put(shuffleId, Set.copyOf(whole.keySet()));
-        }
-      }
-      for (final int shuffleId : files.keySet()) {
-        found.put(shuffleId, outputs.getOrDefault(shuffleId, Set.of()));
-      }
-      outputs = Map.copyOf(found);
-      failures.keySet().retainAll(found.keySet());
-      return used;
-    } finally {
-      unmap();
-    }
+    final Set<Long> used = new HashSet<>();
+    shuffles.forEach(
+        (shuffleId, left) -> used.addAll(files.containsKey(shuffleId) ? Set.of() : left.segments));
+    segments.retain(used);
   }
 
   @GuardedBy("this")
@@ -210,7 +184,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     if (known == null) {
       known =
           new CatalogView(
-              view, id -> mapped.computeIfAbsent(id, this::map), owner, greeting.incarnation());
+              view, id -> mapped.computeIfAbsent(id, segments::map), owner, greeting.incarnation());
       catalog = known;
     }
     return known;
@@ -241,62 +215,30 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return clock.since(readAt);
   }
 
-  /**
-   * Returns a shuffle that is in host memory and may be written to a file; absent if none is. One
-   * that could not be written comes behind the others.
-   */
-  synchronized @Nullable Integer inMemory() {
-    Integer best = null;
-    int least = Integer.MAX_VALUE;
-    for (final Integer shuffleId : outputs.keySet()) {
-      final int failed = failures.getOrDefault(shuffleId, 0);
-      if (!files.containsKey(shuffleId) && !notForFiles.contains(shuffleId) && failed < least) {
-        best = shuffleId;
-        least = failed;
-      }
-    }
-    return best;
+  /** Whether a shuffle is here, and in no file. */
+  boolean isInMemory(final int shuffleId) {
+    return shuffles.containsKey(shuffleId) && !files.containsKey(shuffleId);
   }
 
-  /** How often something could not be written to a file. */
-  synchronized int failedFiles() {
-    return failures.values().stream().mapToInt(count -> count).sum();
-  }
-
-  /** Counts a failure, unless the shuffle was dropped meanwhile, which explains it. */
-  private synchronized boolean isFailureOf(final int shuffleId) {
-    if (isThere(shuffleId)) {
-      failures.merge(shuffleId, 1, Integer::sum);
-      return true;
-    }
-    return false;
+  /** Shuffles that may be written to files, since none of their memory is a GPU's. */
+  Stream<Integer> spillable() {
+    return shuffles.entrySet().stream()
+        .filter(shuffle -> isInMemory(shuffle.getKey()) && shuffle.getValue().isOnHost())
+        .map(Map.Entry::getKey);
   }
 
   /** Ids of the map outputs in files, by shuffle. */
-  synchronized Map<Integer, Set<Long>> outputsInFiles() {
-    final Map<Integer, Set<Long>> found = new HashMap<>(outputs);
+  Map<Integer, Set<Long>> outputsInFiles() {
+    final Map<Integer, Set<Long>> found = outputs();
     found.keySet().retainAll(files.keySet());
     return found;
   }
 
-  /** Whether some of it is a GPU's memory. */
-  synchronized boolean isOnGpu() {
-    return held.keySet().stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
-  }
-
   /** Forgets the shuffles that are not in files, and closes their segments. */
   synchronized void dropMemory() {
-    for (final int shuffleId : outputs.keySet()) {
-      if (!files.containsKey(shuffleId)) {
-        root.unlist(shuffleId);
-      }
-    }
+    shuffles.keySet().stream().filter(id -> !files.containsKey(id)).forEach(root::unlist);
+    shuffles.keySet().retainAll(files.keySet());
     closeUnused();
-  }
-
-  /** Bytes that go as soon as those who read have ended. */
-  synchronized long leavingBytes() {
-    return leavingBytes;
   }
 
   /** Bytes in files. */
@@ -310,84 +252,43 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /**
-   * Writes a shuffle to a file, and serves it from there. Its memory goes once all who may look for
-   * it there have ended, see {@link #settle}. Called by one thread; waits for the disk. What cannot
-   * be written stays in memory.
+   * Returns what readers find of a shuffle; absent if it was dropped.
+   *
+   * @param resolver keeps segments mapped as long as the view is used
    */
-  void spill(final LeftFolder to) {
-    final Integer shuffleId = inMemory();
-    final Map<Long, Set<Long>> whole = shuffleId == null ? Map.of() : toSpill(shuffleId);
-    if (shuffleId == null || whole.isEmpty()) {
-      return;
-    }
-    final Map<Long, SegmentMemory> own = new HashMap<>();
-    try {
-      final CatalogView known =
-          new CatalogView(
-              view, id -> own.computeIfAbsent(id, this::mapHeld), owner, greeting.incarnation());
-      final ShuffleView shuffle = listed(known, shuffleId);
-      if (shuffle != null) {
-        install(
-            shuffleId,
-            whole,
-            LeftFile.write(
-                to,
-                to.create(),
-                shuffle,
-                whole.keySet(),
-                id -> own.computeIfAbsent(id, this::mapHeld)));
-      }
-    } catch (final IOException | ZerohopException | OutOfMemoryError e) {
-      if (isFailureOf(shuffleId)) {
-        to.failed("shuffle " + shuffleId + " of executor " + owner, e);
-      }
-    } finally {
-      own.values().forEach(SegmentMemory::close);
-    }
+  synchronized @Nullable ShuffleView view(final int shuffleId, final SegmentResolver resolver) {
+    return shuffles.containsKey(shuffleId)
+        ? new CatalogView(view, resolver, owner, greeting.incarnation()).shuffle(shuffleId)
+        : null;
   }
 
-  private synchronized Map<Long, Set<Long>> toSpill(final int shuffleId) {
-    if (!isThere(shuffleId)) {
-      return Map.of();
-    }
-    final Map<Long, Set<Long>> whole = wholeOutputs(catalog(), shuffleId);
-    final boolean isOnHost =
-        whole.values().stream()
-            .flatMap(Set::stream)
-            .allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
-    if (whole.isEmpty() || !isOnHost) {
-      notForFiles.add(shuffleId);
-      return Map.of();
-    }
-    return whole;
-  }
-
-  /** Only as long as the root is there. */
-  private synchronized @Nullable ShuffleView listed(final CatalogView known, final int shuffleId) {
-    return isThere(shuffleId) ? known.shuffle(shuffleId) : null;
-  }
-
-  private synchronized boolean isThere(final int shuffleId) {
-    return outputs.containsKey(shuffleId);
-  }
-
-  private synchronized @Nullable SegmentMemory mapHeld(final long segmentId) {
-    return map(segmentId);
-  }
-
-  private synchronized void install(
-      final int shuffleId, final Map<Long, Set<Long>> whole, final LeftFile file) {
-    if (!isThere(shuffleId)) {
+  /**
+   * Serves a shuffle from a file. Its memory goes once all who may look for it there have ended,
+   * see {@link #settle}.
+   *
+   * @param file has all of the shuffle, and is this one's from now on
+   */
+  synchronized void moved(final int shuffleId, final LeftFile file) {
+    final Left left = shuffles.get(shuffleId);
+    if (left == null) {
       file.close(); // It was dropped meanwhile.
       return;
     }
     files.put(shuffleId, file);
     root.unlist(shuffleId);
-    final Set<Long> segments = new HashSet<>();
-    whole.values().forEach(segments::addAll);
-    leaving.add(new Leaving(segments, root.lanes().snapshot()));
+    segments.leave(left.segments);
     closeUnused();
     LOG.info("shuffle {} of executor {} is in a file of {} bytes", shuffleId, owner, file.bytes());
+  }
+
+  /** Drops what is in a file that cannot be read, so that it is computed again. */
+  void lost(final int shuffleId, final IOException cause) {
+    drop(shuffleId);
+    ShuffleCode.KEEPER_FILE_LOST
+        .says("the keeper cannot read a file, so that what it has is computed again")
+        .at("shuffle " + shuffleId + " of " + this)
+        .because(cause)
+        .warn(LOG, cause);
   }
 
   /**
@@ -396,12 +297,10 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    * @return whether some has gone since the last call
    */
   synchronized boolean settle() {
-    if (leaving.stream().anyMatch(one -> one.leases.passed())) {
+    if (segments.canGo()) {
       closeUnused();
     }
-    final boolean was = hasFreed;
-    hasFreed = false;
-    return was;
+    return segments.takeFreed();
   }
 
   @Override
@@ -490,7 +389,8 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   @GuardedBy("this")
   private boolean forEachExtent(
       final int shuffleId, final long mapId, final int partition, final ExtentConsumer consumer) {
-    if (!outputs.getOrDefault(shuffleId, Set.of()).contains(mapId)) {
+    final Left left = shuffles.get(shuffleId);
+    if (left == null || !left.maps.contains(mapId)) {
       return false;
     }
     wasRead = true;
@@ -503,7 +403,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       }
       for (int batch = 0; batch < cursor.batches(); batch++) {
         if (cursor.extent(batch, partition)) {
-          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), this::map);
+          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), segments::map);
           if (memory == null) {
             return false;
           }
@@ -515,26 +415,6 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       LOG.info("a block of executor {} is not read: {}", owner, e.getMessage());
       return false;
     }
-  }
-
-  private Map<Long, Set<Long>> wholeOutputs(final CatalogView known, final int shuffleId) {
-    try {
-      final ShuffleView shuffle = known.shuffle(shuffleId);
-      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
-      whole.values().removeIf(segments -> !held.keySet().containsAll(segments));
-      return whole;
-    } catch (final ZerohopException e) {
-      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
-      return Map.of();
-    }
-  }
-
-  private @Nullable SegmentMemory map(final long segmentId) {
-    final SegmentHandle handle = held.get(segmentId);
-    return handle == null || SegmentIds.tier(segmentId) != Tier.HOST
-        ? null
-        : new SegmentMemory(
-            segmentId, device.map(copyOf(handle), "executor " + owner, PeerAccess.READ));
   }
 
   @Override
@@ -554,29 +434,9 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     if (segmentId == root.memory().id()) {
       return root.memory().segment().export();
     }
-    final SegmentHandle handle = held.get(segmentId);
-    if (handle == null) {
-      return null;
-    }
-    readAt = clock.nanos();
-    sharedSegments++;
-    sharedBytes += handle.bytes();
-    return copyOf(handle);
-  }
-
-  /** Segments whose descriptors readers got, also after the end. */
-  synchronized long sharedSegments() {
-    return sharedSegments;
-  }
-
-  /** Their bytes. */
-  synchronized long sharedBytes() {
-    return sharedBytes;
-  }
-
-  /** Returns a second handle, for the caller to close. */
-  private static SegmentHandle copyOf(final SegmentHandle handle) {
-    return new FdHandle(Descriptor.duplicate(handle.fd()), handle.bytes());
+    final SegmentHandle handle = segments.export(segmentId);
+    readAt = handle == null ? readAt : clock.nanos();
+    return handle;
   }
 
   @Override
@@ -604,12 +464,16 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public synchronized void close() {
-    outputs = Map.of();
+    shuffles.clear();
     files.values().forEach(LeftFile::close);
     files.clear();
     unmap();
-    held.values().forEach(SegmentHandle::close);
-    held.clear();
+    segments.close();
     root.close();
+  }
+
+  @Override
+  public String toString() {
+    return "executor " + owner;
   }
 }

@@ -1,0 +1,190 @@
+package io.zerohop.shuffle.keeper;
+
+import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.shuffle.transport.samenode.KeptExecutor;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.BooleanSupplier;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Tells the driver what executors have left, and drops what it has no use for, what is too old and
+ * what is too much. All of it is used under the lock of its keeper; {@link #report} takes it, but
+ * not while it asks the driver.
+ */
+final class DriverReports {
+  private static final Logger LOG = LoggerFactory.getLogger(DriverReports.class);
+
+  /** Below this part of the machine's or container's memory, what was left first goes. */
+  private static final int SPARE_PART = 20;
+
+  private final Object lock;
+  private final List<KeptExecutor> executors;
+  private final Duration life;
+  private final Keeper.Driver driver;
+  private final LongSupplier memory;
+  private final BooleanSupplier spillable;
+
+  /** With less available, the machine's or container's memory is short. */
+  private final long leastMemory =
+      Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
+
+  /** What the driver was told of each executor, by the name of its socket. */
+  private final Map<String, Map<Integer, Set<Long>>> told = new HashMap<>();
+
+  /** What the driver had no use for when it answered last, by the name of the socket. */
+  private final Map<String, Set<Integer>> useless = new HashMap<>();
+
+  private long removedOutputs;
+  private boolean isMemoryShort;
+  private int silence;
+
+  /**
+   * @param lock of the keeper
+   * @param executors its own, which it changes under the lock
+   * @param life how long outputs stay after their executor's end
+   * @param memory bytes that the machine or container has available
+   * @param spillable whether something can go to files
+   */
+  DriverReports(
+      final Object lock,
+      final List<KeptExecutor> executors,
+      final Duration life,
+      final Keeper.Driver driver,
+      final LongSupplier memory,
+      final BooleanSupplier spillable) {
+    this.lock = lock;
+    this.executors = executors;
+    this.life = life;
+    this.driver = driver;
+    this.memory = memory;
+    this.spillable = spillable;
+  }
+
+  /** Map outputs that were removed because memory was short. */
+  long removedOutputs() {
+    return removedOutputs;
+  }
+
+  /** Whether the machine's or container's memory was short at the last report. */
+  boolean isMemoryShort() {
+    return isMemoryShort;
+  }
+
+  /** How often in a row the driver could not be reached. */
+  int silence() {
+    return silence;
+  }
+
+  /** Forgets all executors but those of some sockets. */
+  void retain(final Set<String> sockets) {
+    told.keySet().retainAll(sockets);
+    useless.keySet().retainAll(sockets);
+  }
+
+  /**
+   * Tells the driver what each executor has left, and drops what is of no use to it by two answers
+   * in a row: one may overtake the news of an output. What is too old is not told, so that the
+   * driver has it computed again rather than look for it here.
+   */
+  void report() {
+    final List<KeptExecutor> ended;
+    final KeptExecutor over;
+    synchronized (lock) {
+      ended =
+          executors.stream()
+              .filter(executor -> executor.leftBlocks() != null)
+              .sorted(KeptExecutor.BY_END)
+              .toList();
+      ended.forEach(KeptExecutor::unmapUnread);
+      over = tooMuch(ended);
+    }
+    for (final KeptExecutor executor : ended) {
+      final Map<Integer, Set<Long>> outputs;
+      final boolean isOld;
+      final boolean isTold;
+      synchronized (lock) {
+        isOld = executor.leftNanos() > life.toNanos();
+        outputs =
+            isOld
+                ? Map.of()
+                : executor == over ? executor.outputsInFiles() : executor.leftOutputs();
+        isTold = outputs.equals(told.get(executor.socket()));
+      }
+      try {
+        final Set<Integer> needed = driver.report(executor.executorId(), isTold ? null : outputs);
+        synchronized (lock) {
+          heard(executor, outputs, needed, isOld, executor == over);
+        }
+      } catch (final Exception e) {
+        // Scala throws what it does not declare.
+        LOG.debug("the driver was not told what executor {} has left", executor.executorId(), e);
+        synchronized (lock) {
+          silence++;
+        }
+        return;
+      }
+    }
+  }
+
+  /**
+   * Returns one whose memory has to go: the first where memory is short and nothing can go to
+   * files. Of the executors of one GPU only the last keeps what it has left there: its successor
+   * needs the rest.
+   */
+  private @Nullable KeptExecutor tooMuch(final List<KeptExecutor> ended) {
+    final Map<String, KeptExecutor> ofGpus = new HashMap<>();
+    for (final KeptExecutor executor : ended) {
+      final String gpu = executor.leftGpu();
+      final KeptExecutor before = gpu.isEmpty() ? null : ofGpus.put(gpu, executor);
+      if (before != null) {
+        return before;
+      }
+    }
+    isMemoryShort = !ended.isEmpty() && memory.getAsLong() <= leastMemory;
+    return !isMemoryShort || spillable.getAsBoolean()
+        ? null
+        : ended.stream()
+            .filter(executor -> executor.leftBytes() > executor.leavingBytes())
+            .findFirst()
+            .orElse(null);
+  }
+
+  private void heard(
+      final KeptExecutor executor,
+      final Map<Integer, Set<Long>> outputs,
+      final Set<Integer> needed,
+      final boolean isOld,
+      final boolean isTooMuch) {
+    silence = 0;
+    if (isOld) {
+      LOG.info("what executor {} has left is too old", executor.executorId());
+      executor.close();
+      return;
+    }
+    if (isTooMuch) {
+      LOG.info("what executor {} has left in memory is too much", executor.executorId());
+      final long all = Keeper.outputsOf(executor);
+      executor.dropMemory();
+      removedOutputs += all - Keeper.outputsOf(executor);
+    }
+    told.put(executor.socket(), outputs);
+    final Set<Integer> missing = new HashSet<>(outputs.keySet());
+    missing.removeAll(needed);
+    final Set<Integer> before = useless.put(executor.socket(), missing);
+    if (before != null) {
+      before.retainAll(missing);
+      before.forEach(executor::drop);
+    }
+    if (outputs.isEmpty()) {
+      executor.close(); // As its files could not be read, which the driver has heard.
+    }
+  }
+}

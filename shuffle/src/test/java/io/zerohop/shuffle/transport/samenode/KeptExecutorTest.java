@@ -1,0 +1,114 @@
+package io.zerohop.shuffle.transport.samenode;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Device;
+import io.zerohop.device.Leaks;
+import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.TestClock;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.SocketFolder;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.TestBlocks;
+import io.zerohop.shuffle.TestNodes;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** An executor that ends while the keeper's process has no mapping left for a while. */
+class KeptExecutorTest {
+  @TempDir private Path temp;
+  private final Leaks leaks = new Leaks();
+  private final HostDevice host = new HostDevice();
+  private final TestClock clock = TestClock.standing();
+  private final AtomicInteger failures = new AtomicInteger();
+  private SocketFolder sockets;
+  private ShuffleNode owner;
+  private KeptExecutor kept;
+
+  @BeforeEach
+  void start() {
+    final Path base = temp.resolve("s");
+    sockets = ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET);
+    owner = ShuffleNode.start(TestNodes.config(base, "1").set("keeper", true));
+    TestBlocks.put(owner, 1, 0, 2, 60, 500);
+    TestBlocks.put(owner, 2, 7, 2, 60, 500);
+    final Device failing =
+        (Device)
+            Proxy.newProxyInstance(
+                Device.class.getClassLoader(),
+                new Class<?>[] {Device.class},
+                (proxy, method, arguments) -> call(method, arguments));
+    kept =
+        KeptExecutor.connect(
+            sockets, owner.location().socket(), TestNodes.SECRET, failing, 0, clock);
+    TestNodes.eventually(
+        "all is held", () -> kept.round(Long.MAX_VALUE) == 0 && kept.heldBytes() > 0);
+  }
+
+  private Object call(final Method method, final Object[] arguments) throws Throwable {
+    if (method.getName().equals("map") && failures.getAndUpdate(n -> Math.max(0, n - 1)) > 0) {
+      ((SegmentHandle) arguments[0]).close();
+      throw new ZerohopException(ZerohopException.Category.FALLBACK, "no mapping is left");
+    }
+    try {
+      return method.invoke(host, arguments);
+    } catch (final InvocationTargetException e) {
+      throw e.getCause();
+    }
+  }
+
+  @AfterEach
+  void noLeaks() {
+    kept.close();
+    owner.close();
+    sockets.close();
+    host.close();
+    leaks.check();
+  }
+
+  @Test
+  void whatCannotBeLookedAtIsLookedAtAgain() {
+    failures.set(3);
+    owner.close();
+    TestNodes.eventually(
+        "it has taken over",
+        () -> {
+          kept.round(0);
+          return kept.leftBlocks() != null || kept.isClosed();
+        });
+    assertThat(failures).hasValue(0);
+    assertThat(kept.leftOutputs()).isEqualTo(Map.of(1, Set.of(0L), 2, Set.of(7L)));
+    kept.drop(1);
+    assertThat(kept.leftOutputs()).isEqualTo(Map.of(2, Set.of(7L)));
+    kept.drop(2);
+    assertThat(kept.isClosed()).isTrue();
+  }
+
+  @Test
+  void whatCannotBeLookedAtForLongIsGivenUp() {
+    failures.set(Integer.MAX_VALUE);
+    owner.close();
+    final int before = failures.get();
+    TestNodes.eventually(
+        "it tries to take over",
+        () -> {
+          kept.round(0);
+          return failures.get() < before || kept.isClosed();
+        });
+    assertThat(kept.isClosed()).isFalse();
+    clock.advance(Duration.ofMinutes(1));
+    assertThatThrownBy(() -> kept.round(0)).isInstanceOf(ZerohopException.class);
+  }
+}
