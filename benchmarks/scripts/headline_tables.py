@@ -105,6 +105,7 @@ LINES = (
     ("TPC-DS, scale 10, 2 GPUs", "gpu_tpcds_two", tpcds(200), FILES),
     ("TPC-DS, scale 10, 200 partitions", "gpu_tpcds_partitions", tpcds(200), FILES),
     ("TPC-DS, scale 10, 2,000 partitions", "gpu_tpcds_partitions", tpcds(2000), FILES),
+    ("TPC-DS, scale 100, 1 GPU", "gpu_tpcds_100_one", tpcds(200), FILES),
     ("TPC-H, scale 100, 2 GPUs", "gpu_outofcore", tpch, FILES),
     (
         "RAPIDS' exchanges",

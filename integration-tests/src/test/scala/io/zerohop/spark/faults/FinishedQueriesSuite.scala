@@ -7,12 +7,13 @@ import io.zerohop.spark.support.{Bounded, RunBy}
 import org.apache.spark.sql.{DataFrame, Row}
 
 /**
- * Queries one after the other in a pool that has room for one of them. No shuffle grows cold here,
- * so only those of finished queries can make room.
+ * Queries one after the other in a pool that may be half full when one begins, and has room for it
+ * beside that: a writer that finds no room goes to a file at once, whoever would make some. No
+ * shuffle grows cold here, so only those of finished queries are moved.
  */
 @RunBy.Faults
 class FinishedQueriesSuite extends ClusterSuite {
-  private val Rows = 160000L
+  private val Rows = 80000L
 
   override protected def settings: Map[String, String] = Map(
     "spark.zerohop.pool.size" -> "32m",
@@ -48,7 +49,7 @@ class FinishedQueriesSuite extends ClusterSuite {
     cluster.assertNothingHeld()
   }
 
-  /** Shuffles some 20 MB in each executor. */
+  /** Shuffles some 10 MB in each executor. */
   private def query(seed: Int): DataFrame =
     cluster.spark
       .range(0, Rows, 1, 8)
