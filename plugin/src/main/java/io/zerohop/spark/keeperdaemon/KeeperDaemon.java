@@ -310,6 +310,9 @@ final class KeeperDaemon implements AutoCloseable {
         }
       }
     }
+    if (entries.isEmpty()) {
+      throw new IOException("it is empty"); // Java would take the daemon's own directory.
+    }
     return String.join(File.pathSeparator, entries);
   }
 

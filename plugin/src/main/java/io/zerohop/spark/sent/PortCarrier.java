@@ -255,9 +255,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     }
     if (id.type() == UploadId.BYE) {
       answering.ended(sender, id.number());
-    } else if (answering.reaches(sender)) {
-      answering.asked(sender, id.number(), id.place(), words);
-    } else {
+    } else if (!answering.askedAtOnce(sender, id.number(), id.place(), words)) {
       readLater(id.length(), () -> answering.asked(sender, id.number(), id.place(), words));
     }
   }

@@ -25,6 +25,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -125,6 +126,25 @@ final class ServedLinks implements AutoCloseable {
       LOG.debug("executor {} asks, and cannot be answered", executorId, e);
       return; // It gives up by itself.
     }
+    asked(back, executorId, link, question, words);
+  }
+
+  /** The same if the reader is connected to; returns whether it is. Does not wait. */
+  boolean askedAtOnce(
+      final String executorId, final long link, final int question, final ByteBuffer words) {
+    final Connection back = reached(executorId);
+    if (back != null) {
+      asked(back, executorId, link, question, words);
+    }
+    return back != null;
+  }
+
+  private void asked(
+      final Connection back,
+      final String executorId,
+      final long link,
+      final int question,
+      final ByteBuffer words) {
     final List<Long> over = new ArrayList<>();
     final long id;
     final boolean anew;
@@ -161,11 +181,10 @@ final class ServedLinks implements AutoCloseable {
     service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
   }
 
-  /** Returns whether an executor is connected to, so that a question of it is read at once. */
-  boolean reaches(final String executorId) {
+  private @Nullable Connection reached(final String executorId) {
     synchronized (lock) {
       final Reader known = readers.get(executorId);
-      return known != null && known.back.alive();
+      return known != null && known.back.alive() ? known.back : null;
     }
   }
 
@@ -173,7 +192,11 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = WordBodies.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
-    say(executorId, id, body, TRIES);
+    if (reached(executorId) != null) {
+      say(executorId, id, body, TRIES);
+    } else {
+      later(() -> say(executorId, id, body, TRIES)); // To connect takes long.
+    }
   }
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */

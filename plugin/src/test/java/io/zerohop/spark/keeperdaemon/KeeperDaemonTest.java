@@ -229,6 +229,16 @@ class KeeperDaemonTest {
     }
   }
 
+  /** Java would run what lies in the daemon's own directory. */
+  @Test
+  void aClassPathWithoutEntriesIsRefused() throws IOException {
+    try (KeeperDaemon daemon = daemon(limits, List.of())) {
+      assertRefused("", "it is empty");
+      assertRefused("::", "it is empty");
+      assertThat(daemon).isNotNull();
+    }
+  }
+
   /** A million entries would not fit into the daemon's heap. */
   @Test
   void aClassPathThatIsTooLongIsRefusedBeforeItIsLookedAt() throws IOException {

@@ -46,6 +46,8 @@ final class FarReads implements ControlService {
   /** Of all questions that wait: each takes some 28 bytes of the keeper's heap. */
   private static final int MAX_WAITING_BLOCKS = 200_000;
 
+  private static final int MAX_WAITING_BLOCKS_OF_LINK = MAX_WAITING_BLOCKS / 4;
+
   private static final int MAX_WAITING_OF_LINK = 256;
 
   /** When a question that finds no place is to be asked again. */
@@ -75,9 +77,12 @@ final class FarReads implements ControlService {
   @GuardedBy("this")
   private int placesTaken;
 
-  /** Blocks that those ask for. */
+  /** Blocks that those ask for, and by link. */
   @GuardedBy("this")
   private int waitingBlocks;
+
+  @GuardedBy("this")
+  private final Map<Long, Integer> blocksOfLinks = new HashMap<>();
 
   /** Bytes of an answer that the other end may not have yet. */
   private static final class Untaken {
@@ -154,7 +159,8 @@ final class FarReads implements ControlService {
     final boolean hasPlace =
         placesTaken < MAX_WAITING
             && places.getOrDefault(link, 0) < MAX_WAITING_OF_LINK
-            && waitingBlocks + blocks <= MAX_WAITING_BLOCKS;
+            && waitingBlocks + blocks <= MAX_WAITING_BLOCKS
+            && blocksOfLinks.getOrDefault(link, 0) + blocks <= MAX_WAITING_BLOCKS_OF_LINK;
     if (hasPlace) {
       count(link, 1, blocks);
     }
@@ -168,7 +174,12 @@ final class FarReads implements ControlService {
   private void count(final long link, final int questions, final int blocks) {
     placesTaken += questions;
     waitingBlocks += blocks;
-    places.merge(link, questions, (had, more) -> had + more == 0 ? null : had + more);
+    places.merge(link, questions, FarReads::sumOrNone);
+    blocksOfLinks.merge(link, blocks, FarReads::sumOrNone);
+  }
+
+  private static @Nullable Integer sumOrNone(final int had, final int more) {
+    return had + more == 0 ? null : had + more;
   }
 
   @GuardedBy("this")

@@ -670,6 +670,17 @@ class KeptTransportTest {
     still.advance(Duration.ofSeconds(1));
     far.round();
     assertThat(next).as("there is room again").isNotDone();
+    final List<CompletableFuture<ByteBuffer>> ofOne = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      final CompletableFuture<ByteBuffer> answer = new CompletableFuture<>();
+      ofOne.add(answer);
+      far.asked(2, KeptWire.Read.of(SOCKET, 1, 0, many), answer::complete);
+    }
+    still.advance(Duration.ofSeconds(1));
+    far.round();
+    assertThat(ofOne.stream().filter(CompletableFuture::isDone))
+        .as("one link leaves room to others")
+        .hasSize(20 - 50_000 / KeptWire.MAX_BLOCKS);
   }
 
   @Test

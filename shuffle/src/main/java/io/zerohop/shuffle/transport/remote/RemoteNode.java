@@ -395,7 +395,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     private static final int ANSWERING = 2;
 
     /** Each waits up to some seconds for an executor that does not accept. */
-    private static final int CONNECTING = 2;
+    private static final int CONNECTING = 4;
 
     /** Each may wait for a GPU, or compute checksums and compress at some GB/s. */
     private static final int MAX_WORKING = 4;

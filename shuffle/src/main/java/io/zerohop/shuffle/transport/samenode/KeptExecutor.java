@@ -334,11 +334,11 @@ public final class KeptExecutor implements AutoCloseable {
     if (handle == null) {
       return 0; // The table names a segment just before the pool has it: the next round asks again.
     }
-    checkSize(id, handle);
-    if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room) {
+    final String wrong = wrongSize(handle);
+    if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room || !wrong.isEmpty()) {
       handle.close();
       refused.add(id);
-      if (handle.kind() == SegmentHandle.Kind.POSIX_FD) {
+      if (handle.kind() == SegmentHandle.Kind.POSIX_FD && wrong.isEmpty()) {
         noRoom.add(id);
       }
       refusedSegments++;
@@ -347,7 +347,10 @@ public final class KeptExecutor implements AutoCloseable {
         ShuffleCode.KEEPER_FULL
             .says("the keeper does not hold all memory of an executor")
             .at("segment " + id + " of " + socket)
-            .because("it has " + handle.bytes() + " bytes, and " + room + " more may be held")
+            .because(
+                wrong.isEmpty()
+                    ? "it has " + handle.bytes() + " bytes, and " + room + " more may be held"
+                    : wrong)
             .remedy("raise spark.zerohop.keeper.size")
             .warn(LOG);
       }
@@ -363,24 +366,17 @@ public final class KeptExecutor implements AutoCloseable {
   /**
    * A file in memory has a size, by which it counts to the limit of what is held. A descriptor of
    * GPU memory has none.
+   *
+   * @return what is wrong with it; empty if nothing is
    */
-  private void checkSize(final long id, final SegmentHandle handle) {
+  private static String wrongSize(final SegmentHandle handle) {
     if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-      return;
+      return "";
     }
     final FileStatus file = Descriptor.status(handle.fd());
-    if (file.isRegular() && file.bytes() != handle.bytes()) {
-      handle.close();
-      throw new IllegalStateException(
-          "segment "
-              + id
-              + " of "
-              + socket
-              + " has "
-              + file.bytes()
-              + " bytes, and was said to have "
-              + handle.bytes());
-    }
+    return file.isRegular() && file.bytes() != handle.bytes()
+        ? "its file has " + file.bytes() + " bytes, and its owner said " + handle.bytes()
+        : "";
   }
 
   /** The owner has used a slot again: what it named before is gone. */

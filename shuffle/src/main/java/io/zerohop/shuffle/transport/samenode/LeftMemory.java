@@ -159,9 +159,14 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return segments;
   }
 
-  /** Forgets a shuffle, and closes the segments in which nothing else lies. */
+  /**
+   * Forgets a shuffle, and closes the segments in which nothing else lies. Does nothing to one that
+   * is gone, as all are once this is closed: a read that fails may end behind that.
+   */
   synchronized void drop(final int shuffleId) {
-    shuffles.remove(shuffleId);
+    if (shuffles.remove(shuffleId) == null) {
+      return;
+    }
     root.unlist(shuffleId);
     final LeftFile file = files.remove(shuffleId);
     if (file != null) {

@@ -108,6 +108,7 @@ public final class LeftWriter {
    * were dropped. Waits for the disk, so it is called without a lock.
    */
   public void write() {
+    folder.free(); // First: there may be no room otherwise.
     final Shuffle shuffle = next;
     if (shuffle != null && shuffle.isInMemory()) {
       write(shuffle);

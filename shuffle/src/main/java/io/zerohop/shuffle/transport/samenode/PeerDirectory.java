@@ -157,6 +157,10 @@ public final class PeerDirectory implements AutoCloseable {
         contact.failure = e;
         contact.retryAt = clock.in(RETRY_AFTER);
       }
+      final Peer lost = contact.peer;
+      if (lost != null && !peers.contains(lost)) {
+        contact.peer = null; // It was swept while this thread had the lock.
+      }
       throw e;
     } finally {
       contact.lock.unlock();
