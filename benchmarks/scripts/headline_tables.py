@@ -89,11 +89,6 @@ def tpch(run):
     }
 
 
-def written(run):
-    """Without the query that reads what was written."""
-    return {query: ratio for query, ratio in tpch(run).items() if query != "rows"}
-
-
 BETWEEN = exchanges("zerohop+between", ("multithreaded+between", "multithreaded+between+compress"))
 NO_PEERS = exchanges("zerohop+nopeers", ("multithreaded+nopeers", "multithreaded+nopeers+compress"))
 ENCRYPTED = exchanges("zerohop+between+crypto", ("multithreaded+between+crypto",))

@@ -263,7 +263,6 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   /** Where the sender has to be connected to first, which takes long. */
   private void readLater(final int bytes, final Runnable read) {
     waitingBytes.addAndGet(bytes);
-    boolean handed = false;
     try {
       threads
           .connects()
@@ -275,13 +274,9 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
                   waitingBytes.addAndGet(-bytes);
                 }
               });
-      handed = true;
     } catch (final RejectedExecutionException e) {
+      waitingBytes.addAndGet(-bytes);
       LOG.debug("this executor is shutting down", e);
-    } finally {
-      if (!handed) {
-        waitingBytes.addAndGet(-bytes);
-      }
     }
   }
 
