@@ -39,6 +39,7 @@ DRAWINGS = {
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
+    "gpu_tpcds_100": gpu_tpcds,
     "gpu_tpcds_100_one": gpu_tpcds,
     "gpu_operators": operators,
     "gpu_tpcds_check": gpu_tpcds_check,
