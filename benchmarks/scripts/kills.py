@@ -20,6 +20,9 @@ import sys
 from measurements import write
 
 KILL_EVERY = 30
+KEPT_KILL_EVERY = 20
+# What the names of faults end with where a keeper holds what executors publish.
+KEPT = ", with a keeper"
 # What the names of faults end with where blocks go over Spark's connections.
 SENT = ", blocks by sent"
 TROUBLE = ("wrong", "hangs", "leftovers", "errors")
@@ -56,6 +59,7 @@ class Kills:
             else:
                 entry = self.tpcds_of(row["where"], row["case"], row["scale"], row["kill_every"])
                 entry["kills"] += row["kills"]
+                entry["again"] += row.get("map_tasks_again", 0)
                 entry["queries"] |= row["queries"]
                 note(entry["commits"], row["commits"])
 
@@ -84,15 +88,16 @@ class Kills:
 
     def tpcds_of(self, where, case, scale, every):
         return self.tpcds.setdefault(
-            (where, case, scale, every), {"kills": 0, "queries": {}, "commits": []}
+            (where, case, scale, every), {"kills": 0, "again": 0, "queries": {}, "commits": []}
         )
 
-    def add_queries(self, where, case, scale, every, kills, queries, commit):
-        """kills: {session: how many}; queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
+    def add_queries(self, where, case, scale, every, kills, queries, commit, again=0):
+        """kills: {session: how many}; again: map tasks of which another one had succeeded before; queries: {name: [seconds undisturbed or None, seconds under kills, equal]}"""
         fresh = sorted(set(kills) - set(self.sessions))
         self.sessions += fresh
         entry = self.tpcds_of(where, case, scale, every)
         entry["kills"] += sum(kills[session] for session in fresh)
+        entry["again"] += again if fresh else 0
         entry["queries"] |= queries
         note(entry["commits"], [commit])
 
@@ -154,6 +159,7 @@ def tpcds_row(where, case, scale, every, entry):
         "scale": scale,
         "kill_every": every,
         "kills": entry["kills"],
+        "map_tasks_again": entry["again"],
         "asked": len(entry["queries"]),
         "equal": sum(equal is True for *_, equal in entry["queries"].values()),
         "seconds": calm,
@@ -183,6 +189,14 @@ def goals(rows):
                 "value": sum(sent),
             }
         )
+    kept = [row["kills"] for row in faults if KEPT in row["fault"]]
+    found.append(
+        {
+            "goal": f"executors killed on host memory{KEPT}; nothing that a living keeper has is computed again",
+            "at_least": 300,
+            "value": sum(kept),
+        }
+    )
     named = {
         "wrong": "runs with wrong rows",
         "hangs": "hangs",
@@ -212,7 +226,35 @@ def goals(rows):
                 "value": max(equal, default=None),
             }
         )
-    return found
+    return found + kept_goals(rows)
+
+
+def kept_goals(rows):
+    """TPC-DS on host memory with a keeper, beside sort shuffle in the same run."""
+    by_case = {
+        row["case"]: row
+        for row in rows
+        if "fault" not in row
+        and (row["where"], row["scale"], row["kill_every"]) == ("host", HOST_SCALE, KEPT_KILL_EVERY)
+    }
+    kept, sort = by_case.get("zerohop+keeper"), by_case.get("sort")
+    if not kept or not sort:
+        return []
+    about = f"TPC-DS scale {HOST_SCALE} on host memory{KEPT} and an executor killed every {KEPT_KILL_EVERY} s"
+    extra = {row["case"]: row["seconds_killed"] - row["seconds"] for row in (kept, sort)}
+    return [
+        {
+            "goal": f"{about}, queries that are not equal to the undisturbed answer",
+            "at_most": 0,
+            "value": kept["asked"] - kept["equal"],
+        },
+        {"goal": f"{about}, map tasks run again", "at_most": 0, "value": kept["map_tasks_again"]},
+        {
+            "goal": f"{about}, extra seconds over sort shuffle's",
+            "at_most": 0.5,
+            "value": round(extra["zerohop+keeper"] / extra["sort"], 3),
+        },
+    ]
 
 
 def host():
@@ -282,6 +324,7 @@ def host_tpcds(value):
             "kills": {
                 f"{case}-{value['setting']['session']}": sum(row.get("kills", 0) for row in rows)
             },
+            "again": sum(row.get("map_tasks_again", 0) for row in rows),
             "queries": queries,
         }
 

@@ -52,6 +52,7 @@ final class QueryRuns {
     disturbed.put("killed_equal", same);
     if (outcome.succeeded()) {
       disturbed.put("killed_seconds", outcome.seconds());
+      disturbed.put("map_tasks_again", outcome.mapTasksAgain());
     } else {
       disturbed.put("killed_error", outcome.error());
     }

@@ -18,7 +18,17 @@ public enum Contender {
 
   /** Ours, by the one setting it needs. */
   ZEROHOP(
-      "zerohop", true, Map.of("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager"));
+      "zerohop", true, Map.of("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager")),
+
+  /** The same with a keeper, which has what executors published after they have ended. */
+  ZEROHOP_KEEPER(
+      "zerohop+keeper",
+      true,
+      Map.of(
+          "spark.shuffle.manager",
+          "io.zerohop.spark.ZerohopShuffleManager",
+          "spark.zerohop.keeper",
+          "true"));
 
   private final String label;
   private final boolean needsPlugin;

@@ -18,6 +18,7 @@ import java.util.Map;
  * @param ucxBytes bytes that Zerohop read from another node's memory
  * @param sentBytes bytes that owners on other nodes sent over Spark's block ports
  * @param stagedBytes bytes that Zerohop read through Spark's block transfer
+ * @param mapTasksAgain map tasks of which another one had succeeded before
  * @param rpc what {@link RpcProbe} has measured meanwhile
  */
 public record Outcome(
@@ -34,11 +35,12 @@ public record Outcome(
     long ucxBytes,
     long sentBytes,
     long stagedBytes,
+    int mapTasksAgain,
     Map<String, Long> rpc) {
 
   /** The outcome of a run that threw. */
   public static Outcome failed(final String workload, final Throwable cause) {
-    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of());
+    return new Outcome(workload, cause.toString(), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Map.of());
   }
 
   /** Whether it ran to its end. */

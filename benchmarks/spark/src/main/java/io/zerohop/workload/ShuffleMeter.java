@@ -1,11 +1,15 @@
 package io.zerohop.workload;
 
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
+import java.util.Set;
+import org.apache.spark.Success$;
 import org.apache.spark.executor.TaskMetrics;
 import org.apache.spark.scheduler.AccumulableInfo;
 import org.apache.spark.scheduler.SparkListener;
 import org.apache.spark.scheduler.SparkListenerStageCompleted;
+import org.apache.spark.scheduler.SparkListenerStageSubmitted;
 import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.scheduler.StageInfo;
 
@@ -21,13 +25,30 @@ public final class ShuffleMeter extends SparkListener {
   private static final String SUFFIX = ".bytes";
 
   private final Map<String, Long> bytesByPath = new HashMap<>();
+  private final Map<Integer, Integer> shuffleByStage = new HashMap<>();
+  private final Set<MapTask> succeeded = new HashSet<>();
+  private int mapTasksAgain;
   private long stageMs;
   private long writeNanos;
   private long fetchWaitMs;
   private long shuffleBytes;
 
   @Override
+  public synchronized void onStageSubmitted(final SparkListenerStageSubmitted submitted) {
+    final StageInfo stage = submitted.stageInfo();
+    if (stage.shuffleDepId().isDefined()) {
+      shuffleByStage.put(stage.stageId(), (Integer) stage.shuffleDepId().get());
+    }
+  }
+
+  @Override
   public synchronized void onTaskEnd(final SparkListenerTaskEnd end) {
+    final Integer shuffle = shuffleByStage.get(end.stageId());
+    if (shuffle != null
+        && end.reason() == Success$.MODULE$
+        && !succeeded.add(new MapTask(shuffle, end.taskInfo().partitionId()))) {
+      mapTasksAgain++;
+    }
     // An update is what this task added. A stage shows an accumulator's running total instead,
     // which for one that lives as long as the application says nothing about the stage.
     for (final AccumulableInfo info :
@@ -59,6 +80,9 @@ public final class ShuffleMeter extends SparkListener {
   /** Begins anew. */
   public synchronized void reset() {
     bytesByPath.clear();
+    shuffleByStage.clear();
+    succeeded.clear();
+    mapTasksAgain = 0;
     stageMs = 0;
     writeNanos = 0;
     fetchWaitMs = 0;
@@ -82,6 +106,7 @@ public final class ShuffleMeter extends SparkListener {
         bytes("ucx"),
         bytes("sent"),
         bytes("staged"),
+        mapTasksAgain,
         RpcProbe.summary());
   }
 
@@ -96,4 +121,7 @@ public final class ShuffleMeter extends SparkListener {
   private static String path(final String name) {
     return name.substring(PREFIX.length(), name.length() - SUFFIX.length());
   }
+
+  /** A map task of a shuffle, whichever stage and attempt run it. */
+  private record MapTask(int shuffle, int partition) {}
 }

@@ -78,8 +78,8 @@ class KeeperDaemonSuite extends KeeperClusterSuite {
     assert(status.left === 324 * Mib)
     killAll()
     assertReadAsItIs(shuffled)
-    assert(HostProcess.of(keeper).isDefined)
-    Cluster.kill(keeper)
+    assert(keeper.lives)
+    Cluster.kill(keeper.pid)
     keptShuffle()
     assert(running.size === 1)
     assert(status.keepers === 1)
@@ -107,8 +107,8 @@ class KeeperDaemonSuite extends KeeperClusterSuite {
     cluster.awaitExecutors()
   }
 
-  private def shareOf(keeper: Long): Long =
-    HostProcess.words(keeper).find(_.startsWith("share-")).get.split('-')(1).toLong
+  private def shareOf(keeper: HostProcess): Long =
+    HostProcess.words(keeper.pid).find(_.startsWith("share-")).get.split('-')(1).toLong
 
   /** Asks as an executor of another application does. */
   private def ask(application: Byte): DaemonLink.Answer = {

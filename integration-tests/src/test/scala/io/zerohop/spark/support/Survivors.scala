@@ -12,11 +12,14 @@ import org.apache.spark.SparkContext
 final class Survivors(sc: SparkContext, pids: => Iterable[Long]) {
   import Survivors._
 
+  // A keeper is one more peer of each executor, with a socket of its own.
+  private val keepers = if (sc.getConf.getBoolean("spark.zerohop.keeper", false)) 1 else 0
+
   /** Waits until no survivor holds memory, a descriptor, a thread or a socket of the dead. */
   def assertNothingOfTheDead(): Unit = {
-    var seen = Seen.of(Nil, Nil)
+    var seen = Seen.of(Nil, Nil, keepers)
     Leftover.unless(s"nothing of dead executors, but ${seen.describe}") {
-      seen = Seen.of(pids.map(new Holdings(_)).toSeq, socketFiles)
+      seen = Seen.of(pids.map(new Holdings(_)).toSeq, socketFiles, keepers)
       seen.isClean
     }
   }
@@ -48,13 +51,17 @@ object Survivors {
   private val ThreadsPerPeer = 2
 
   /** What was found at one time, all of living executors. */
-  private final case class Seen(executors: Seq[Held], strange: Set[String], files: Seq[Path]) {
+  private final case class Seen(
+      executors: Seq[Held],
+      strange: Set[String],
+      files: Seq[Path],
+      keepers: Int) {
     def isClean: Boolean = {
-      val peers = executors.size - 1
-      strange.isEmpty && files.size <= executors.size &&
+      val peers = executors.size - 1 + keepers
+      strange.isEmpty && files.size <= executors.size + keepers &&
       executors.forall { executor =>
         executor.sockets.count(_.isOurs) <= SocketsAlone + peers * SocketsPerPeer &&
-        executor.threads.size <= ThreadsAlone + executors.size * ThreadsPerPeer
+        executor.threads.size <= ThreadsAlone + (1 + peers) * ThreadsPerPeer
       }
     }
 
@@ -74,10 +81,11 @@ object Survivors {
   }
 
   private object Seen {
-    def of(living: Seq[Holdings], files: Seq[Path]): Seen = Seen(
+    def of(living: Seq[Holdings], files: Seq[Path], keepers: Int): Seen = Seen(
       living.map(executor => Held(executor.pid, executor.sockets, executor.threads)),
       living.flatMap(_.held).toSet -- living.flatMap(_.owned),
-      files)
+      files,
+      keepers)
   }
 
   private final case class Held(pid: Long, sockets: Seq[UnixSocket], threads: Seq[String])
