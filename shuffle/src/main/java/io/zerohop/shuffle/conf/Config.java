@@ -78,8 +78,8 @@ public record Config(
             max = "65535",
             since = "0.2.0",
             doc =
-                "TCP port for connections from executors of other nodes; 0 takes a free one. If it"
-                    + " is in use, the ports behind it are tried, spark.port.maxRetries times at"
+                "TCP port for connections from executors of other nodes; 0 takes a free one. It is"
+                    + " opened only with spark.zerohop.ucx.trustedNetwork. If it is in use, the ports behind it are tried, spark.port.maxRetries times at"
                     + " most.")
         int port,
     @Key(
@@ -449,7 +449,9 @@ public record Config(
               value = "2min",
               min = "1ms",
               since = "0.2.0",
-              doc = "Timeout for copies on the GPU, which queue behind the kernels of queries.")
+              doc =
+                  "Timeout for copies on the GPU, which queue behind the kernels of queries. Also"
+                      + " the time after which an incomplete request of path sent is dropped.")
           Duration timeout,
       @Key(
               name = "device.asyncCommit",
