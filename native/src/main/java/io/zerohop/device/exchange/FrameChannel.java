@@ -30,7 +30,7 @@ final class FrameChannel {
     final byte[] bytes = frame.encode();
     int sent = 0;
     while (sent < bytes.length) {
-      final int count = sendSome(bytes, sent);
+      final int count = sendSome(bytes, sent, deadline);
       if (count < 0) {
         await(Sockets.WRITABLE, deadline);
       } else {
@@ -39,18 +39,21 @@ final class FrameChannel {
     }
   }
 
-  private int sendSome(final byte[] bytes, final int offset) {
+  private int sendSome(final byte[] bytes, final int offset, final Deadline deadline) {
     try {
       return Sockets.send(fd, bytes, offset, bytes.length - offset, NONE);
     } catch (final PosixException e) {
-      throw refusalOrClosed(e);
+      throw refusalOrClosed(e, deadline);
     }
   }
 
-  /** A server that refuses says so before it closes, which may make a later send fail first. */
-  private ExchangeException refusalOrClosed(final PosixException cause) {
+  /**
+   * A server that refuses says so before it closes, which may make a later send fail first. What it
+   * sent before that is dropped, but not beyond the deadline: it may never end.
+   */
+  private ExchangeException refusalOrClosed(final PosixException cause, final Deadline deadline) {
     try {
-      while (true) {
+      while (!deadline.isOver()) {
         final Frame frame = decoder.next();
         if (frame != null && frame.type() == Frame.Type.REFUSED) {
           return refused(frame);
@@ -61,6 +64,8 @@ final class FrameChannel {
       }
     } catch (final ExchangeException e) {
       return e;
+    } finally {
+      closeDescriptor();
     }
     return new ExchangeException(Reason.CLOSED, peer + " closed the connection", cause);
   }
@@ -68,10 +73,8 @@ final class FrameChannel {
   /** The next frame, which must be of this type and without a descriptor. */
   Frame receive(final Frame.Type type, final Deadline deadline) {
     final Frame frame = receive(deadline);
-    final int unexpected = takeDescriptor();
-    if (unexpected >= 0) {
-      Descriptor.close(unexpected);
-    }
+    final int unexpected = descriptor;
+    closeDescriptor();
     if (frame.type() != type || unexpected != NONE) {
       throw new ExchangeException(
           Reason.PROTOCOL, peer + " sent " + frame.type() + " where " + type + " was due");
@@ -105,10 +108,7 @@ final class FrameChannel {
       return frame;
     } finally {
       if (!done) {
-        final int unused = takeDescriptor();
-        if (unused >= 0) {
-          Descriptor.close(unused);
-        }
+        closeDescriptor();
       }
     }
   }
@@ -155,6 +155,14 @@ final class FrameChannel {
     final int taken = descriptor;
     descriptor = NONE;
     return taken;
+  }
+
+  /** Closes what came and is not wanted. */
+  private void closeDescriptor() {
+    final int unused = takeDescriptor();
+    if (unused >= 0) {
+      Descriptor.close(unused);
+    }
   }
 
   private void await(final int event, final Deadline deadline) {
