@@ -38,13 +38,14 @@ __device__ inline void finish(const Gather &gather, bool went) {
   if ((before & 0xffff) != gridDim.x - 1) {
     return;
   }
+  // Before the fence: once the launch has completed, the next one may begin on another stream.
+  *gather.finished = 0;
   __threadfence_system();
   if (before + failed < 1u << 16) {
     for (uint32_t i = 0; i < gather.raise_count; i++) {
       raise(gather.raises[i]);
     }
   }
-  *gather.finished = 0;
   store_relaxed_system(&gather.state->completed, gather.launch);
 }
 

@@ -269,7 +269,9 @@ public final class CudaDevice implements Device {
 
   private void checkSize(final SegmentHandle handle, final String owner) {
     open.checkOpen();
-    if (handle.bytes() <= 0 || handle.bytes() % granularity != 0) {
+    if (handle.bytes() <= 0
+        || handle.bytes() > Integer.MAX_VALUE
+        || handle.bytes() % granularity != 0) {
       throw new ZerohopException(
           Category.FALLBACK,
           Message.of("a segment of " + owner + " was refused")

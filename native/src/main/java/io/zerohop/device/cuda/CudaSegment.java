@@ -166,8 +166,12 @@ final class CudaSegment implements Segment {
         from.bytes());
   }
 
+  /** Unless the status ends this process's own context: then it says nothing of the segment. */
   private static ZerohopException refused(
       final CudaContext context, final String owner, final String reason, final int status) {
+    if (CudaStatus.isSticky(status)) {
+      return CudaStatus.failure(status, reason, context.toString());
+    }
     return new ZerohopException(
         Category.FALLBACK,
         Message.of("a segment of " + owner + " was refused; its blocks are staged")

@@ -271,7 +271,8 @@ public final class ExtentList {
         final ObjLongConsumer<CopyBatch> copies) {
       HostBuffer buffer = null;
       boolean done = false;
-      try (CopyStream stream = streams.take()) {
+      final CopyStream stream = streams.take();
+      try {
         buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
         final CopyBatch batch = stream.newBatch();
         copies.accept(batch, buffer.address());
@@ -280,10 +281,13 @@ public final class ExtentList {
         done = true;
         return buffer;
       } finally {
-        // Behind the stream's end: nothing is under way any more, or a stuck device keeps the
-        // memory.
-        if (!done && buffer != null) {
-          buffer.close();
+        try {
+          stream.close(); // If copies do not end, it fails, and that failure is the one to know of.
+        } finally {
+          // Nothing is under way any more, or a stuck device keeps the memory.
+          if (!done && buffer != null) {
+            buffer.close();
+          }
         }
       }
     }

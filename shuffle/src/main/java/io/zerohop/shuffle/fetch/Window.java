@@ -180,6 +180,9 @@ final class Window implements AutoCloseable {
       } catch (final WaitException | BlockFetchException e) {
         throw e;
       } catch (final ZerohopException e) {
+        if (e.category() == ZerohopException.Category.FATAL) {
+          throw e; // It is this executor that cannot go on, and not the owner.
+        }
         if (!isUnavailable(e)) {
           throw failed(ShuffleCode.BLOCK_NOT_LOOKED_UP, block, "a block could not be looked up", e);
         }

@@ -102,7 +102,8 @@ public final class FabricReader implements AutoCloseable {
   }
 
   private void copyAll(final FabricCopy copy) {
-    try (CopyStream stream = devices.streams(Tier.DEVICE).take()) {
+    final CopyStream stream = devices.streams(Tier.DEVICE).take();
+    try {
       final CopyBatch batch = stream.newBatch();
       for (final FabricCopy.Piece piece : copy.pieces()) {
         final long from = copy.from().address(piece.segment(), piece.offset(), piece.bytes());
@@ -115,6 +116,8 @@ public final class FabricReader implements AutoCloseable {
         }
       }
       finish(copy, stream, batch);
+    } finally {
+      stream.close(); // If copies do not end, it fails, and that failure is the one to know of.
     }
   }
 
