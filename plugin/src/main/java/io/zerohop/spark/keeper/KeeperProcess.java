@@ -157,7 +157,8 @@ public final class KeeperProcess {
                 mayOpen(spark, share == null ? null : host)
                     ? far(spark, conf, host, lastPort, secret)
                     : null,
-                files(spark, conf.keeper(), dirs, Long.MAX_VALUE),
+                files(
+                    spark, conf.keeper(), dirs, share == null ? Long.MAX_VALUE : share.fileBytes()),
                 JarVersion.own(),
                 AvailableMemory::bytes,
                 Clock.system());
