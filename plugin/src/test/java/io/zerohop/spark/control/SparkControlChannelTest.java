@@ -81,6 +81,25 @@ class SparkControlChannelTest extends ControlChannelFixture {
     }
   }
 
+  /** An executor's own channel would send more. */
+  @Test
+  void aKeeperTakesQuestionsOf64KiBAndNoLargerOnes() throws Exception {
+    final SparkControlChannel keeper =
+        channels.open(Channels.conf(), 1, service, Channels.LIMIT, ControlLimits.KEEPER);
+    final SparkControlChannel asking = channels.open(new AskedService());
+    try (ControlLink link = connect(asking, keeper)) {
+      final String most = "x".repeat((64 << 10) - 1);
+      assertThat(answer(link, AskedService.ECHO, most)).isEqualTo(most);
+      final CompletableFuture<ByteBuffer> more =
+          link.ask(AskedService.question(AskedService.ECHO, most + "x"));
+      assertThat(reason(failure(more))).isEqualTo(Reason.CLOSED);
+      assertThat(service.asked).hasSize(1);
+    }
+    try (ControlLink next = connect(asking, keeper)) {
+      assertThat(answer(next, AskedService.ECHO, "on")).isEqualTo("on");
+    }
+  }
+
   @Test
   void anAnswerTooLargeIsRefusedAndTheLinkStands() throws Exception {
     final SparkControlChannel channel = channels.open(service);
