@@ -365,7 +365,7 @@ final class KeeperDaemon implements AutoCloseable {
               + ", at most "
               + bytes
               + " bytes"
-              + (fileBytes == KeeperShare.UNLIMITED ? "" : ", " + fileBytes + " of files");
+              + (limits.fileBytes() == KeeperShare.UNLIMITED ? "" : ", " + fileBytes + " of files");
       log.accept(Message.of("started a keeper: " + text));
       return new Started(answer(Kind.STARTED, text), child);
     } catch (final IOException | ZerohopException e) {
