@@ -177,10 +177,14 @@ public final class KeeperCommand implements Callable<Integer> {
       throw invalid("--files needs --dir");
     }
     try {
-      return Keys.size(fileSize);
+      final long bytes = Keys.size(fileSize);
+      if (bytes >= 0) {
+        return bytes;
+      }
     } catch (final ArithmeticException | IllegalArgumentException e) {
       throw invalid("--files: " + e.getMessage());
     }
+    throw invalid("--files is 0 bytes or more");
   }
 
   private int count(final String option, final int value) {

@@ -35,6 +35,7 @@ class KeeperCommandTest {
   @Test
   void sizesAreOnesOfSparks() {
     assertThat(refusal("--dir", scratch.toString(), "--files", "many")).contains("--files: ");
+    assertThat(refusal("--dir", scratch.toString(), "--files=-1")).contains("--files");
     assertThat(refusal("--size", "many")).contains("--size: ");
     assertThat(refusal("--size", "1k")).contains("--size is ");
   }
