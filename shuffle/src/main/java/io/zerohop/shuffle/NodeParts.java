@@ -491,6 +491,7 @@ final class NodeParts {
       return;
     }
     become(State.STOPPED);
+    keeping.ends(); // Before anything fails that readers ask for.
     evictor.stop();
     outputs.close();
     // Before anything ends no byte may change any more: peers may go on reading what they have

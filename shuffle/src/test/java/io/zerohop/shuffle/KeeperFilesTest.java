@@ -105,7 +105,7 @@ class KeeperFilesTest {
 
   private void startKeeper(
       final Keeper.Limits limits, final long most, final java.nio.file.Path... dirs) {
-    files = LeftFolder.open(List.of(dirs), most, Clock.system());
+    files = LeftFolder.open(List.of(dirs), most, Long.MAX_VALUE, Clock.system());
     keeper =
         Keeper.start(
             ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET),

@@ -124,7 +124,7 @@ class KeeperDaemonSuite extends KeeperClusterSuite {
     out.write("whole=\n".getBytes(StandardCharsets.ISO_8859_1))
     DaemonLink.ask(
       base,
-      new DaemonLink.Start(700 * Mib, secret, classPath, out.toByteArray),
+      new DaemonLink.Start(700 * Mib, -1, secret, classPath, out.toByteArray),
       Limit)
   }
 

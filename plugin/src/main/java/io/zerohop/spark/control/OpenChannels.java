@@ -170,6 +170,9 @@ final class OpenChannels {
             new StrangerGuard(client, limits.strangerFrame(), body + ControlLimits.FRAME_HEADER))
         .addAfter(
             TransportFrameDecoder.HANDLER_NAME, "frameCheck", new FrameCheck(client, answering));
+    if (answering) {
+      client.getChannel().pipeline().addFirst("unread", new UnreadAnswers(limits.unreadBytes()));
+    }
     client
         .getChannel()
         .eventLoop()
@@ -439,6 +442,7 @@ final class OpenChannels {
    *     a stack trace, the rest is about a hundred bytes
    * @param questionBytes most bytes of a question
    * @param answerBytes most bytes of an answer
+   * @param unreadBytes maximum bytes of answers that the other end does not read
    * @param unproven maximum number of connections that came in and have proved nothing
    * @param unprovenOfOne the same for one address
    * @param close longest wait for connections to end when the channel closes
@@ -447,15 +451,19 @@ final class OpenChannels {
       int strangerFrame,
       int questionBytes,
       int answerBytes,
+      long unreadBytes,
       int unproven,
       int unprovenOfOne,
       Duration close) {
     static final ControlLimits DEFAULT =
-        new ControlLimits(32 << 10, 16 << 20, 64 << 20, 256, 64, Duration.ofSeconds(5));
+        new ControlLimits(32 << 10, 16 << 20, 64 << 20, 256L << 20, 256, 64, Duration.ofSeconds(5));
 
-    /** Of a keeper, which has little memory: its questions name at most 4,096 blocks. */
+    /**
+     * Of a keeper, which has little memory: its questions name at most 4,096 blocks, and it counts
+     * 4 MiB of answers as under way to one reader.
+     */
     static final ControlLimits KEEPER =
-        new ControlLimits(32 << 10, 64 << 10, 2 << 20, 256, 64, Duration.ofSeconds(5));
+        new ControlLimits(32 << 10, 64 << 10, 2 << 20, 6L << 20, 256, 64, Duration.ofSeconds(5));
 
     /** Type, request id and length of the body: what a frame has before it. */
     static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  *  | magic  | version | kind | payload length | payload ...
  *
  *  STATUS   nothing
- *  START    bytes (8) | application (32) | length (4) | class path | length (4) | orders
+ *  START    bytes (8) | files (8) | application (32) | length (4) | class path | length (4) | orders
  *  answers  release | bytes (8) | left (8) | keepers (4) | maximum (4) | text
  * </pre>
  *
@@ -81,12 +81,14 @@ public final class DaemonLink implements AutoCloseable {
   /**
    * A request for a keeper.
    *
-   * @param bytes wanted, or -1 for what the daemon gives
+   * @param bytes of memory that are wanted, or -1 for what the daemon gives
+   * @param fileBytes the same of files
    * @param application a hash of the application's secret
    * @param classPath of the keeper
    * @param orders what the keeper reads, with secrets
    */
-  public record Start(long bytes, byte[] application, String classPath, byte[] orders) {}
+  public record Start(
+      long bytes, long fileBytes, byte[] application, String classPath, byte[] orders) {}
 
   /**
    * An answer of the daemon.
@@ -169,9 +171,10 @@ public final class DaemonLink implements AutoCloseable {
       return new byte[0];
     }
     final byte[] classPath = start.classPath.getBytes(StandardCharsets.UTF_8);
-    final int bytes = Long.BYTES + APPLICATION_BYTES + 2 * Integer.BYTES;
+    final int bytes = 2 * Long.BYTES + APPLICATION_BYTES + 2 * Integer.BYTES;
     final ByteBuffer out = ByteBuffer.allocate(bytes + classPath.length + start.orders.length);
-    out.putLong(start.bytes).put(start.application, 0, APPLICATION_BYTES);
+    out.putLong(start.bytes).putLong(start.fileBytes);
+    out.put(start.application, 0, APPLICATION_BYTES);
     out.putInt(classPath.length).put(classPath).putInt(start.orders.length).put(start.orders);
     return out.array();
   }
@@ -188,15 +191,17 @@ public final class DaemonLink implements AutoCloseable {
     if (frame.kind == Kind.STATUS) {
       return null;
     }
-    if (frame.kind != Kind.START || in.remaining() < Long.BYTES + APPLICATION_BYTES) {
+    if (frame.kind != Kind.START || in.remaining() < 2 * Long.BYTES + APPLICATION_BYTES) {
       throw failure("bytes that are no request", "");
     }
     final long bytes = in.getLong();
+    final long fileBytes = in.getLong();
     final byte[] application = new byte[APPLICATION_BYTES];
     in.get(application);
     final byte[] classPath = sized(in, MAX_CLASS_PATH_BYTES);
     final byte[] orders = sized(in, MAX_REQUEST_BYTES);
-    return new Start(bytes, application, new String(classPath, StandardCharsets.UTF_8), orders);
+    return new Start(
+        bytes, fileBytes, application, new String(classPath, StandardCharsets.UTF_8), orders);
   }
 
   private static byte[] sized(final ByteBuffer in, final int maxBytes) {

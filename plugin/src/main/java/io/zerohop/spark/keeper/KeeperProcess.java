@@ -18,7 +18,6 @@ import io.zerohop.spark.control.SparkControlChannel;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Base64;
@@ -158,7 +157,8 @@ public final class KeeperProcess {
                 mayOpen(spark, share == null ? null : host)
                     ? far(spark, conf, host, lastPort, secret)
                     : null,
-                files(spark, conf.keeper(), dirs),
+                files(
+                    spark, conf.keeper(), dirs, share == null ? Long.MAX_VALUE : share.fileBytes()),
                 JarVersion.own(),
                 AvailableMemory::bytes,
                 Clock.system());
@@ -178,34 +178,23 @@ public final class KeeperProcess {
    * Where outputs may go for which memory has no room; absent if nowhere.
    *
    * @param dirs a list with commas
+   * @param most the keeper's share of the bytes of all files
    */
   static @Nullable LeftFolder files(
-      final SparkConf spark, final Config.Keeper conf, final String dirs) {
-    final List<Path> existing =
-        Stream.of(dirs.split(COMMA))
-            .filter(dir -> !dir.isEmpty())
-            .map(Path::of)
-            .filter(Files::isDirectory)
-            .toList();
+      final SparkConf spark, final Config.Keeper conf, final String dirs, final long most) {
+    final List<Path> named =
+        Stream.of(dirs.split(COMMA)).filter(dir -> !dir.isEmpty()).map(Path::of).toList();
     if (spark.getBoolean("spark.io.encryption.enabled", false)) {
       LOG.info("files would not be encrypted, so with spark.io.encryption.enabled none is written");
       return null;
     }
-    if (existing.isEmpty() || conf.filesSize() == 0) {
+    if (named.isEmpty() || conf.filesSize() == 0 || most == 0) {
       LOG.info("map outputs stay in memory, since there is no directory for files, or no room");
       return null;
     }
-    try {
-      final long size =
-          conf.filesSize() == Config.AUTO
-              ? Files.getFileStore(existing.get(0)).getUsableSpace() / 2
-              : conf.filesSize();
-      LOG.info("map outputs may go to files in {}, at most {} bytes", existing, size);
-      return LeftFolder.open(existing, size, Clock.system());
-    } catch (final IOException e) {
-      LOG.info("map outputs stay in memory, since {} cannot be used", existing, e);
-      return null;
-    }
+    final LeftFolder folder = LeftFolder.open(named, conf.filesSize(), most, Clock.system());
+    LOG.info("map outputs may go to files in {}, at most {} bytes", folder, folder.limit());
+    return folder;
   }
 
   /**

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * which the daemon offers and the keeper claims until it ends, so a later daemon counts it, too.
  *
  * @param base the daemon's folder
- * @param name has the size
+ * @param name has the sizes
  * @param sockets where applications have their socket folders as the daemon sees it, with {@value
  *     #APPLICATION} for the application's id; empty for what the application is set to
  * @param files directory in which the keeper may have files; empty if it may not
@@ -25,24 +25,48 @@ public record KeeperShare(Path base, String name, String sockets, String files) 
   /** Stands for the id of an application. */
   public static final String APPLICATION = "{app}";
 
+  /** Of files, where the daemon does not limit them. */
+  public static final long UNLIMITED = Long.MAX_VALUE;
+
   private static final String PREFIX = "share-";
+  private static final int PARTS = 4;
   private static final int UNIQUE_CHARS = 8;
   private static final int ATTEMPTS = 20;
   private static final Duration PAUSE = Duration.ofMillis(25);
 
-  /** Returns a name for so many bytes that no other share has. */
-  public static String newName(final long bytes) {
-    return PREFIX + bytes + "-" + UUID.randomUUID().toString().substring(0, UNIQUE_CHARS);
+  /**
+   * Returns a name that no other share has.
+   *
+   * @param bytes of memory
+   * @param fileBytes of files; {@link #UNLIMITED} where the daemon does not limit them
+   */
+  public static String newName(final long bytes, final long fileBytes) {
+    final String unique = UUID.randomUUID().toString().substring(0, UNIQUE_CHARS);
+    return PREFIX + bytes + "-" + fileBytes + "-" + unique;
   }
 
-  /** Returns the bytes of a share's name, or -1 of another name. */
+  /** Returns the bytes of memory of a share's name, or -1 of another name. */
   public static long bytes(final String name) {
+    return number(name, 1);
+  }
+
+  /** Returns the bytes of files of a share's name, or -1 of another name. */
+  public static long fileBytes(final String name) {
+    return number(name, 2);
+  }
+
+  private static long number(final String name, final int place) {
     final String[] parts = name.split("-");
     try {
-      return name.startsWith(PREFIX) && parts.length == 3 ? Long.parseLong(parts[1]) : -1;
+      return name.startsWith(PREFIX) && parts.length == PARTS ? Long.parseLong(parts[place]) : -1;
     } catch (final NumberFormatException e) {
       return -1;
     }
+  }
+
+  /** Bytes of files that the keeper may have. */
+  long fileBytes() {
+    return fileBytes(name);
   }
 
   /** As the keeper's arguments. */

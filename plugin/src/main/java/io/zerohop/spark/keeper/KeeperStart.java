@@ -174,7 +174,8 @@ public final class KeeperStart implements AutoCloseable {
       final DaemonLink.Answer answer =
           DaemonLink.ask(
               folder,
-              new DaemonLink.Start(conf.size(), application(secret), classPath, orders),
+              new DaemonLink.Start(
+                  conf.size(), conf.filesSize(), application(secret), classPath, orders),
               DAEMON_LIMIT);
       switch (answer.kind()) {
         case STARTED, RUNNING -> {

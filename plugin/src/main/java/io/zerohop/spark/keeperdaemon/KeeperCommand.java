@@ -108,11 +108,21 @@ public final class KeeperCommand implements Callable<Integer> {
               + " (default: none, and outputs stay in memory or go).")
   private @Nullable Path dir;
 
+  @Option(
+      names = "--files",
+      defaultValue = "",
+      paramLabel = "SIZE",
+      description =
+          "Maximum bytes of the files of all keepers together, such as 500g (default: any, but a"
+              + " tenth of the file system is left to others). Needs --dir.")
+  private String fileSize = "";
+
   @Override
   public Integer call() throws InterruptedException {
     final PrintWriter log = spec.commandLine().getErr();
     final KeeperDaemon.Limits limits =
-        new KeeperDaemon.Limits(bytes(), count("--keepers", keepers), count("--starts", starts));
+        new KeeperDaemon.Limits(
+            bytes(), fileBytes(), count("--keepers", keepers), count("--starts", starts));
     final KeeperDaemon.Rules rules = new KeeperDaemon.Rules(realJars(), socketDir, files());
     final Path base = DaemonLink.folder(folder).toAbsolutePath();
     final KeeperDaemon daemon;
@@ -157,6 +167,24 @@ public final class KeeperCommand implements Callable<Integer> {
       throw invalid("--size: " + e.getMessage());
     }
     throw invalid("--size is " + KeeperDaemon.MIN_BYTES + " bytes or more");
+  }
+
+  private long fileBytes() {
+    if (fileSize.isEmpty()) {
+      return KeeperShare.UNLIMITED;
+    }
+    if (dir == null) {
+      throw invalid("--files needs --dir");
+    }
+    try {
+      final long bytes = Keys.size(fileSize);
+      if (bytes >= 0) {
+        return bytes;
+      }
+    } catch (final ArithmeticException | IllegalArgumentException e) {
+      throw invalid("--files: " + e.getMessage());
+    }
+    throw invalid("--files is 0 bytes or more");
   }
 
   private int count(final String option, final int value) {

@@ -30,6 +30,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.StringTokenizer;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
@@ -62,10 +63,11 @@ final class KeeperDaemon implements AutoCloseable {
    * The limits of a daemon.
    *
    * @param bytes that all keepers hold at most
+   * @param fileBytes that all keepers have in files at most; {@link KeeperShare#UNLIMITED} for any
    * @param keepers at a time
    * @param starts within a minute
    */
-  record Limits(long bytes, int keepers, int starts) {}
+  record Limits(long bytes, long fileBytes, int keepers, int starts) {}
 
   /**
    * The rules for class paths and sockets.
@@ -348,7 +350,8 @@ final class KeeperDaemon implements AutoCloseable {
     } else if (!starts.take()) {
       return full("it has started " + limits.starts() + " keepers within a minute (--starts)");
     }
-    final String name = KeeperShare.newName(bytes);
+    final long fileBytes = fileShare(request.fileBytes(), shares.keySet());
+    final String name = KeeperShare.newName(bytes, fileBytes);
     try {
       folder.offer(name);
       final Process process =
@@ -356,7 +359,13 @@ final class KeeperDaemon implements AutoCloseable {
               classPath, new KeeperShare(base, name, rules.sockets(), rules.files()).arguments());
       final Child child = new Child(process, application, Deadline.in(clock, ORDERS_LIMIT));
       children.put(name, child);
-      final String text = "process " + process.pid() + ", at most " + bytes + " bytes";
+      final String text =
+          "process "
+              + process.pid()
+              + ", at most "
+              + bytes
+              + " bytes"
+              + (limits.fileBytes() == KeeperShare.UNLIMITED ? "" : ", " + fileBytes + " of files");
       log.accept(Message.of("started a keeper: " + text));
       return new Started(answer(Kind.STARTED, text), child);
     } catch (final IOException | ZerohopException e) {
@@ -419,6 +428,18 @@ final class KeeperDaemon implements AutoCloseable {
       left -= Math.min(bytes, left);
     }
     return left;
+  }
+
+  /** As much as is wanted, if so much is left; half of that if nothing is said. */
+  private long fileShare(final long wanted, final Set<String> shares) {
+    long left = rules.files().isEmpty() ? 0 : limits.fileBytes();
+    if (left == KeeperShare.UNLIMITED) {
+      return left;
+    }
+    for (final String name : shares) {
+      left -= Math.min(KeeperShare.fileBytes(name), left);
+    }
+    return wanted < 0 ? left / 2 : Math.min(wanted, left);
   }
 
   private synchronized Answer answer(final Kind kind, final String text) {

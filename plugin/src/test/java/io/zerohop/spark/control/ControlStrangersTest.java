@@ -267,7 +267,13 @@ class ControlStrangersTest extends ControlChannelFixture {
   private SparkControlChannel strict(final Duration proof, final int unproven) {
     final ControlLimits limits =
         new ControlLimits(
-            DEFAULT.strangerFrame(), 1 << 10, 1 << 10, unproven, unproven, DEFAULT.close());
+            DEFAULT.strangerFrame(),
+            1 << 10,
+            1 << 10,
+            1 << 20,
+            unproven,
+            unproven,
+            DEFAULT.close());
     return channels.open(
         Channels.conf().set("spark.zerohop.connect.timeout", proof.toMillis() + "ms"),
         1,

@@ -18,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** The port at which a keeper answers other nodes, and its directories for files. */
 class KeeperProcessTest {
   private static final int TAKEN = 4711;
+  private static final long MOST = Long.MAX_VALUE;
 
   private final List<Integer> tried = new ArrayList<>();
 
@@ -53,17 +54,19 @@ class KeeperProcessTest {
   void filesNeedADirectoryAndRoomAndNoEncryption(@TempDir final Path dir) {
     final SparkConf spark = new SparkConf(false);
     final Config.Keeper auto = ZerohopConf.of(spark).keeper();
-    final LeftFolder files = KeeperProcess.files(spark, auto, "/missing," + dir);
-    assertThat(files).hasToString("[" + dir + "]");
+    final LeftFolder files = KeeperProcess.files(spark, auto, "/missing," + dir, MOST);
+    assertThat(files).hasToString("[/missing, " + dir + "]");
     assertThat(files.limit()).isPositive();
-    assertThat(KeeperProcess.files(spark, auto, "/missing")).isNull();
-    assertThat(KeeperProcess.files(spark, auto, "")).isNull();
+    assertThat(KeeperProcess.files(spark, auto, "" + dir, 5).limit()).isEqualTo(5);
+    assertThat(KeeperProcess.files(spark, auto, "" + dir, 0)).isNull();
+    assertThat(KeeperProcess.files(spark, auto, "/missing", MOST).limit()).as("for now").isZero();
+    assertThat(KeeperProcess.files(spark, auto, "", MOST)).isNull();
     final SparkConf none = spark.clone().set("spark.zerohop.keeper.files.size", "0");
-    assertThat(KeeperProcess.files(none, ZerohopConf.of(none).keeper(), "" + dir)).isNull();
+    assertThat(KeeperProcess.files(none, ZerohopConf.of(none).keeper(), "" + dir, MOST)).isNull();
     final SparkConf some = spark.clone().set("spark.zerohop.keeper.files.size", "7m");
-    assertThat(KeeperProcess.files(some, ZerohopConf.of(some).keeper(), "" + dir).limit())
+    assertThat(KeeperProcess.files(some, ZerohopConf.of(some).keeper(), "" + dir, MOST).limit())
         .isEqualTo(7 << 20);
     final SparkConf encrypted = spark.clone().set("spark.io.encryption.enabled", "true");
-    assertThat(KeeperProcess.files(encrypted, auto, "" + dir)).isNull();
+    assertThat(KeeperProcess.files(encrypted, auto, "" + dir, MOST)).isNull();
   }
 }

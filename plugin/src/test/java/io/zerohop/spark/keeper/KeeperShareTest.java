@@ -13,7 +13,7 @@ class KeeperShareTest {
 
   @Test
   void aShareIsOneKeepersAndGoesWithIt() throws Exception {
-    final String name = KeeperShare.newName(123);
+    final String name = KeeperShare.newName(123, 456);
     final KeeperShare share = new KeeperShare(scratch.resolve("d"), name, "", "/files");
     assertThat(KeeperShare.of(share.arguments().toArray(String[]::new))).isEqualTo(share);
     try (SocketFolder folder = SocketFolder.open(share.base(), KeeperShare.FOLDER)) {
@@ -32,11 +32,16 @@ class KeeperShareTest {
 
   @Test
   void onlyNamesOfSharesHaveBytes() {
-    assertThat(KeeperShare.bytes(KeeperShare.newName(1L << 40))).isEqualTo(1L << 40);
+    final String name = KeeperShare.newName(1L << 40, 1L << 41);
+    assertThat(KeeperShare.bytes(name)).isEqualTo(1L << 40);
+    assertThat(KeeperShare.fileBytes(name)).isEqualTo(1L << 41);
+    final String any = KeeperShare.newName(1, KeeperShare.UNLIMITED);
+    assertThat(KeeperShare.fileBytes(any)).isEqualTo(KeeperShare.UNLIMITED);
+    assertThat(KeeperShare.fileBytes("serving")).isEqualTo(-1);
     assertThat(KeeperShare.bytes("serving")).isEqualTo(-1);
-    assertThat(KeeperShare.bytes("share-x-y")).isEqualTo(-1);
+    assertThat(KeeperShare.bytes("share-x-y-z")).isEqualTo(-1);
     assertThat(KeeperShare.bytes("share--1-y")).isEqualTo(-1);
-    assertThat(KeeperShare.bytes("share-99999999999999999999-y")).isEqualTo(-1);
+    assertThat(KeeperShare.bytes("share-99999999999999999999-1-y")).isEqualTo(-1);
   }
 
   @Test

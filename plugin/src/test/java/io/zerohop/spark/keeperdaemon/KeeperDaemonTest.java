@@ -50,7 +50,8 @@ class KeeperDaemonTest {
   private final List<Process> started = new CopyOnWriteArrayList<>();
   private final List<String> classPaths = new CopyOnWriteArrayList<>();
   private final List<String> log = new CopyOnWriteArrayList<>();
-  private final KeeperDaemon.Limits limits = new KeeperDaemon.Limits(1000 * MIB, 3, 10);
+  private final KeeperDaemon.Limits limits =
+      new KeeperDaemon.Limits(1000 * MIB, KeeperShare.UNLIMITED, 3, 10);
   private Path base;
   private Path jar;
   private String keeper = "cat > /dev/null; exec sleep 300";
@@ -100,10 +101,19 @@ class KeeperDaemonTest {
 
   private Answer start(
       final int application, final long bytes, final String classPath, final byte[] orders) {
+    return start(application, bytes, -1, classPath, orders);
+  }
+
+  private Answer start(
+      final int application,
+      final long bytes,
+      final long fileBytes,
+      final String classPath,
+      final byte[] orders) {
     final byte[] name = new byte[32];
     name[0] = (byte) application;
     return DaemonLink.ask(
-        base, new DaemonLink.Start(bytes, name, classPath, orders.clone()), LIMIT);
+        base, new DaemonLink.Start(bytes, fileBytes, name, classPath, orders.clone()), LIMIT);
   }
 
   private Answer status() {
@@ -126,6 +136,38 @@ class KeeperDaemonTest {
       assertThat(daemon).isNotNull();
     }
     leaks.check();
+  }
+
+  @Test
+  void filesOfAllKeepersTogetherStayWithinOneLimit() throws Exception {
+    final KeeperDaemon.Limits limited = new KeeperDaemon.Limits(1000 * MIB, 900 * MIB, 9, 20);
+    final KeeperDaemon first = daemon(limited, List.of());
+    assertThat(startWithFiles(1, 200 * MIB).text()).contains(200 * MIB + " of files");
+    assertThat(startWithFiles(2, -1).text()).contains(350 * MIB + " of files");
+    assertThat(startWithFiles(3, 900 * MIB).text()).contains(350 * MIB + " of files");
+    assertThat(startWithFiles(4, -1).text()).contains(", 0 of files");
+    kill(started.get(1));
+    assertThat(startWithFiles(5, 900 * MIB).text()).contains(350 * MIB + " of files");
+    try (SocketFolder folder = SocketFolder.open(base, KeeperShare.FOLDER)) {
+      final String share =
+          folder.claims().stream()
+              .filter(name -> KeeperShare.fileBytes(name) == 200 * MIB)
+              .findFirst()
+              .orElseThrow();
+      final SocketFolder.Claim held = folder.claimOffered(share); // As that keeper does.
+      assertThat(held).isNotNull();
+      first.close();
+      try (KeeperDaemon second = daemon(limited, List.of())) {
+        assertThat(startWithFiles(6, 900 * MIB).text()).contains(700 * MIB + " of files");
+        held.close();
+        assertThat(startWithFiles(7, 900 * MIB).text()).contains(200 * MIB + " of files");
+        assertThat(second).isNotNull();
+      }
+    }
+  }
+
+  private Answer startWithFiles(final int application, final long fileBytes) {
+    return start(application, 100 * MIB, fileBytes, jar.toString(), ORDERS);
   }
 
   @Test
@@ -156,7 +198,8 @@ class KeeperDaemonTest {
 
   @Test
   void startsAreLimitedWithinAMinute() throws Exception {
-    try (KeeperDaemon daemon = daemon(new KeeperDaemon.Limits(1000 * MIB, 3, 2), List.of())) {
+    try (KeeperDaemon daemon =
+        daemon(new KeeperDaemon.Limits(1000 * MIB, KeeperShare.UNLIMITED, 3, 2), List.of())) {
       for (int i = 0; i < 2; i++) {
         assertThat(start(i, 100 * MIB).kind()).isEqualTo(Kind.STARTED);
         kill(started.get(i));

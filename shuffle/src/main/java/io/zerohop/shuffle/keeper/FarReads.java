@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.keeper.KeptWire.Read;
 import io.zerohop.shuffle.keeper.KeptWire.Wanted;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftBlocks;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -19,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,6 +34,12 @@ import org.slf4j.LoggerFactory;
 final class FarReads implements ControlService {
   private static final Logger LOG = LoggerFactory.getLogger(FarReads.class);
   private static final Duration PATIENCE = Duration.ofSeconds(10);
+
+  /**
+   * So long after a question its owner is asked whether it lives: most that fail to give a block
+   * are just ending, and have begun to by then.
+   */
+  private static final Duration DOUBT = Duration.ofSeconds(1);
 
   /** An answer that has not been taken for so long is no longer counted. */
   private static final Duration FORGOTTEN = Duration.ofSeconds(30);
@@ -105,6 +113,7 @@ final class FarReads implements ControlService {
 
     private final Consumer<ByteBuffer> answer;
     private final long until;
+    private final long doubtAt;
 
     /** Whether a thread answers it, or looks whether it can; guarded by its keeper's reads. */
     private boolean inWork;
@@ -114,12 +123,14 @@ final class FarReads implements ControlService {
         final String socket,
         final @Nullable Read read,
         final Consumer<ByteBuffer> answer,
-        final long until) {
+        final long until,
+        final long doubtAt) {
       this.link = link;
       this.socket = socket;
       this.read = read;
       this.answer = answer;
       this.until = until;
+      this.doubtAt = doubtAt;
     }
   }
 
@@ -166,8 +177,8 @@ final class FarReads implements ControlService {
     }
     waiting.add(
         hasPlace
-            ? new Waiting(link, read.socket(), read, answer, clock.in(PATIENCE))
-            : new Waiting(link, read.socket(), null, answer, clock.in(PAUSE)));
+            ? new Waiting(link, read.socket(), read, answer, clock.in(PATIENCE), clock.in(DOUBT))
+            : new Waiting(link, read.socket(), null, answer, clock.in(PAUSE), clock.in(PAUSE)));
   }
 
   @GuardedBy("this")
@@ -187,6 +198,34 @@ final class FarReads implements ControlService {
     if (asked.read != null) {
       count(asked.link, -1, -asked.read.blocks().size());
     }
+  }
+
+  /**
+   * Asks executors whose blocks somebody has waited for a while whether they live. One that says so
+   * has left nothing. One that was killed says nothing any more, so its end is not the reason of a
+   * failure before its answer. Waits a limited time for each, once in a while.
+   */
+  void askOwners(final List<KeptExecutor> executors) {
+    final Map<String, List<Waiting>> doubted = doubted();
+    for (final KeptExecutor executor : executors) {
+      final List<Waiting> asked = doubted.getOrDefault(executor.socket(), List.of());
+      if (!asked.isEmpty() && executor.answers()) {
+        asked.stream().filter(this::begin).forEach(this::refuseOfLiving);
+      }
+    }
+  }
+
+  private synchronized Map<String, List<Waiting>> doubted() {
+    return waiting.isEmpty()
+        ? Map.of()
+        : waiting.stream()
+            .filter(asked -> asked.read != null && clock.isOver(asked.doubtAt))
+            .collect(Collectors.groupingBy(asked -> asked.socket));
+  }
+
+  private void refuseOfLiving(final Waiting asked) {
+    refuse(asked);
+    end(asked, true);
   }
 
   /** Answers what has waited, where that is possible now or its time is over. Does not wait. */

@@ -298,6 +298,7 @@ public final class Keeper implements AutoCloseable {
       hasSpillable();
       stats = count();
     }
+    farReads.askOwners(executors);
     farReads.round();
     return isNeeded();
   }

@@ -683,6 +683,14 @@ class KeptTransportTest {
         .hasSize(20 - 50_000 / KeptWire.MAX_BLOCKS);
   }
 
+  /** So much a keeper's channel takes. */
+  @Test
+  void theLargestQuestionHas64KiBAtMost() {
+    final List<Block> most = Collections.nCopies(KeptWire.MAX_BLOCKS, block(0));
+    assertThat(KeptWire.Read.of("x".repeat(64), 1, 0, most).remaining())
+        .isLessThanOrEqualTo(64 << 10);
+  }
+
   @Test
   void aPlaceBehindTheEndOfABlockIsNotThere() {
     left.put(SOCKET, blocks());

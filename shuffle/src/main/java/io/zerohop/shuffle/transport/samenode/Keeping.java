@@ -40,6 +40,8 @@ public final class Keeping {
   /** Of the keeper that connected last, also after its end. */
   private int lastPort;
 
+  private volatile boolean isEnding;
+
   /** Whether a wait came to its limit, and no keeper has held anything since. */
   private boolean isLate;
 
@@ -56,6 +58,16 @@ public final class Keeping {
    */
   public Keeping(final Clock clock) {
     this.clock = clock;
+  }
+
+  /** This executor ends from now on, and keepers are not to take it for one that lives. */
+  public void ends() {
+    isEnding = true;
+  }
+
+  /** Whether this executor ends. Does not wait. */
+  boolean isEnding() {
+    return isEnding;
   }
 
   /** A peer asks for segments as a keeper does, which answers other nodes at a port, or at none. */

@@ -268,6 +268,25 @@ public final class KeptExecutor implements AutoCloseable {
     return added;
   }
 
+  /**
+   * Asks the executor whether it lives, and is not about to end. Waits a limited time. One that
+   * says nothing is not asked again for a while.
+   *
+   * @return whether it has answered that, so that it has not ended before this call
+   */
+  public boolean answers() {
+    if (state != State.LIVING || !link.alive() || !clock.isOver(askAt)) {
+      return false;
+    }
+    try (SegmentHandle handle = link.keep(rootMemory.id(), REQUEST_LIMIT)) {
+      return handle != null;
+    } catch (final ExchangeException e) {
+      askAt = clock.in(PAUSE);
+      LOG.debug("executor {} does not say whether it lives", socket, e);
+      return false;
+    }
+  }
+
   private long collect(final long room) {
     if (!isTableChanged() && !isIncomplete) {
       return 0;

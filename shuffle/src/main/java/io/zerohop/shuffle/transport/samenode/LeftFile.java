@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.samenode;
 import static io.zerohop.shuffle.transport.samenode.LeftBlocks.PART_BYTES;
 
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.extent.ExtentWriter;
@@ -52,6 +53,7 @@ final class LeftFile implements AutoCloseable {
   private final long[] maps;
   private int partitions;
   private long bytes;
+  private final OncePerKey damaged = new OncePerKey();
   private final AtomicBoolean isDropped = new AtomicBoolean();
 
   private record Entry(long offset, long length, int crc) {}
@@ -289,13 +291,20 @@ final class LeftFile implements AutoCloseable {
       final ByteBuffer part = to.duplicate();
       readFully(to, entry.offset + from);
       if (checksum(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
-        LOG.info("a block of map output {} is damaged in its file", mapId);
+        logDamaged(mapId);
         return false;
       }
       return true;
     } catch (final IOException e) {
       failed(e);
       return false;
+    }
+  }
+
+  /** Readers ask for such a block again and again. */
+  private void logDamaged(final long mapId) {
+    if (damaged.isNew(Long.toString(mapId))) {
+      LOG.info("map output {} is damaged in its file (logged once)", mapId);
     }
   }
 
@@ -315,7 +324,7 @@ final class LeftFile implements AutoCloseable {
     read.flip();
     final Entry entry = new Entry(read.getLong(), read.getLong(), read.getInt());
     if (read.getInt() != checksum(mapId, partition, entry)) {
-      LOG.info("the index of map output {} is damaged in its file", mapId);
+      logDamaged(mapId);
       return null;
     }
     return entry;

@@ -10,6 +10,7 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.FileAttribute;
@@ -49,39 +50,83 @@ public final class LeftFolder {
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"));
 
   private final List<Path> dirs;
-  private final long limit;
+
+  /** Beyond the limit that is found, where none is set. */
+  private final long most;
+
   private final Clock clock;
   private final SecureRandom random = new SecureRandom();
 
   /** Files that are dropped, and not removed yet. */
   private final Queue<LeftFile> dropped = new ConcurrentLinkedQueue<>();
 
+  /** Negative as long as it is not known. */
+  @GuardedBy("this")
+  private long limit;
+
   @GuardedBy("this")
   private long bytes;
 
+  /** Of the directory that is used. */
   @GuardedBy("this")
-  private int failures;
+  private int turn;
+
+  @GuardedBy("this")
+  private boolean hasFailed;
 
   @GuardedBy("this")
   private long pausedUntil;
 
-  private LeftFolder(final List<Path> dirs, final long limit, final Clock clock) {
+  private LeftFolder(final List<Path> dirs, final long limit, final long most, final Clock clock) {
     this.dirs = dirs;
-    this.limit = limit;
+    this.limit = Math.min(limit, most);
+    this.most = most;
     this.clock = clock;
     this.pausedUntil = clock.nanos();
   }
 
   /**
    * Begins to use directories, and removes there what a keeper has left that was killed between
-   * making a file and unlinking it.
+   * making a file and unlinking it. The first one that can be looked at is used first.
    *
    * @param dirs at least one; those that are not there may come later
-   * @param limit maximum bytes of all files
+   * @param limit maximum bytes of all files; negative for half of what is free in the directory
+   *     that is used first
+   * @param most the limit is not more than this
    */
-  public static LeftFolder open(final List<Path> dirs, final long limit, final Clock clock) {
-    dirs.forEach(LeftFolder::sweep);
-    return new LeftFolder(List.copyOf(dirs), limit, clock);
+  public static LeftFolder open(
+      final List<Path> dirs, final long limit, final long most, final Clock clock) {
+    dirs.stream().filter(Files::isDirectory).forEach(LeftFolder::sweep);
+    final LeftFolder folder = new LeftFolder(List.copyOf(dirs), limit, most, clock);
+    folder.begin();
+    return folder;
+  }
+
+  private void begin() {
+    for (final Path dir : dirs) {
+      try {
+        look(dir);
+        return;
+      } catch (final IOException e) {
+        LOG.info("{} cannot have files for now", dir, e);
+        next();
+      }
+    }
+  }
+
+  /** Finds the limit, if none is known. Waits for the disk. */
+  private void look(final Path dir) throws IOException {
+    if (!Files.isDirectory(dir)) {
+      throw new NotDirectoryException(dir.toString());
+    }
+    final long free = Files.getFileStore(dir).getUsableSpace();
+    synchronized (this) {
+      limit = limit < 0 ? Math.min(free / 2, most) : limit;
+    }
+  }
+
+  private synchronized void next() {
+    turn = (turn + 1) % dirs.size();
   }
 
   private static void sweep(final Path dir) {
@@ -98,9 +143,9 @@ public final class LeftFolder {
     }
   }
 
-  /** Maximum bytes of all files. */
-  public long limit() {
-    return limit;
+  /** Maximum bytes of all files; 0 as long as no directory can be used, and none is set. */
+  public synchronized long limit() {
+    return Math.max(0, limit);
   }
 
   /** Bytes of all files. */
@@ -120,6 +165,7 @@ public final class LeftFolder {
    */
   FileChannel create() throws IOException {
     final Path dir = dir();
+    look(dir);
     try {
       return createIn(dir);
     } catch (final NoSuchFileException e) {
@@ -156,7 +202,7 @@ public final class LeftFolder {
   }
 
   private synchronized Path dir() {
-    return dirs.get(failures % dirs.size());
+    return dirs.get(turn);
   }
 
   /**
@@ -209,7 +255,9 @@ public final class LeftFolder {
   /** Something could not be written: the next attempt comes later, and in the next directory. */
   synchronized void failed(final String what, final Throwable cause) {
     pausedUntil = clock.in(PAUSE);
-    if (failures++ == 0) {
+    next();
+    if (!hasFailed) {
+      hasFailed = true;
       ShuffleCode.KEEPER_NOT_SPILLED
           .says("the keeper cannot write to files, so map outputs stay in memory")
           .at(what)

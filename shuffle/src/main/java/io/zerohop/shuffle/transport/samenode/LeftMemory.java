@@ -5,6 +5,7 @@ import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
@@ -61,6 +62,9 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   /** What is there, in memory or in files. */
   private final Map<Integer, Left> shuffles = new ConcurrentHashMap<>();
+
+  /** Map outputs whose blocks could not be read, as the log says once for each. */
+  private final OncePerKey unread = new OncePerKey();
 
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
@@ -379,7 +383,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
               }
             });
     if (isDamaged[0]) {
-      LOG.info("map output {} of shuffle {} of executor {} is damaged", mapId, shuffleId, owner);
+      logUnread(shuffleId, mapId, "it is damaged");
     }
     return isThere && !isDamaged[0] && !to.hasRemaining();
   }
@@ -417,8 +421,20 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
       }
       return true;
     } catch (final ZerohopException e) {
-      LOG.info("a block of executor {} is not read: {}", owner, e.getMessage());
+      logUnread(shuffleId, mapId, e.getMessage());
       return false;
+    }
+  }
+
+  /** A reader may ask for what there cannot be, and again and again. */
+  private void logUnread(final int shuffleId, final long mapId, final @Nullable String why) {
+    if (unread.isNew(shuffleId + " " + mapId)) {
+      LOG.info(
+          "a block of map output {} of shuffle {} of executor {} is not read (logged once): {}",
+          mapId,
+          shuffleId,
+          owner,
+          why);
     }
   }
 

@@ -83,6 +83,7 @@ public final class SharedMemory implements SegmentDirectory {
     }
   }
 
+  /** The root shows a keeper that this executor lives, and is not about to end. */
   @Override
   public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
     final int port = Location.keeperPortOf(peer.name());
@@ -90,6 +91,9 @@ public final class SharedMemory implements SegmentDirectory {
       return null;
     }
     keeping.connected(peer.connectionId(), port);
+    if (segmentId == root.memory().id()) {
+      return keeping.isEnding() ? null : root.memory().segment().export();
+    }
     return tiers.exportOwn(segmentId);
   }
 

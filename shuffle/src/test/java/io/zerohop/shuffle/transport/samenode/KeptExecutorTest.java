@@ -13,9 +13,12 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -94,6 +97,41 @@ class KeptExecutorTest {
     assertThat(kept.leftOutputs()).isEqualTo(Map.of(2, Set.of(7L)));
     kept.drop(2);
     assertThat(kept.isClosed()).isTrue();
+  }
+
+  /** A reader asks for as many as it likes. */
+  @Test
+  void blocksThatThereCannotBeDoNotFillTheLog() {
+    owner.close();
+    TestNodes.eventually(
+        "it has taken over",
+        () -> {
+          kept.round(0);
+          return kept.leftBlocks() != null;
+        });
+    final LeftBlocks left = kept.leftBlocks();
+    final String log =
+        loggedWhile(
+            () -> {
+              for (int partition = 60; partition < 160; partition++) {
+                assertThat(left.bytes(1, 0, partition)).isNegative();
+                assertThat(left.bytes(2, 7, -partition)).isNegative();
+              }
+            });
+    assertThat(log).contains("map output 0 of shuffle 1", "map output 7 of shuffle 2");
+    assertThat(log.lines()).hasSize(2);
+  }
+
+  private static String loggedWhile(final Runnable action) {
+    final PrintStream before = System.err;
+    final ByteArrayOutputStream log = new ByteArrayOutputStream();
+    System.setErr(new PrintStream(log, true, StandardCharsets.UTF_8));
+    try {
+      action.run();
+    } finally {
+      System.setErr(before);
+    }
+    return log.toString(StandardCharsets.UTF_8);
   }
 
   @Test

@@ -68,7 +68,7 @@ class LeftFileTest {
     final Greeting said = Greeting.decode(link.greeting());
     final RootView root = new RootView(map(said.rootSegment()), said.incarnation(), "1");
     shuffle = new CatalogView(root, this::map, "1", said.incarnation()).shuffle(1);
-    folder = LeftFolder.open(List.of(temp), 1L << 30, Clock.system());
+    folder = LeftFolder.open(List.of(temp), 1L << 30, Long.MAX_VALUE, Clock.system());
   }
 
   private SegmentMemory map(final long segment) {
