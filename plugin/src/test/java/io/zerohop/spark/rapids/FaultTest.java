@@ -12,9 +12,13 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
+import io.zerohop.spark.rapids.format.PackedTableMaker;
+import io.zerohop.spark.rapids.format.TableHeader;
+import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -277,6 +281,33 @@ class FaultTest {
           .isInstanceOf(FetchFailedException.class)
           .hasMessageContaining(what)
           .hasMessageContaining("executor driver");
+    }
+  }
+
+  /** Its last column has an entry below it, says its metadata, where there is none. */
+  @Test
+  void aTableThatCudfCannotReadIsAFailedFetch() {
+    final ByteBuffer packed = ByteBuffer.allocate(1024);
+    final PackedTable good =
+        PackedTableMaker.pack(
+            List.of(PackedTableMaker.Kind.of(PackedTableMaker.INT64, false)),
+            List.of(List.of(1L, 2L)),
+            packed);
+    final byte[] metadata = good.metadata().clone();
+    metadata[metadata.length - 8] = 1;
+    final List<PackedTable> tables =
+        List.of(new PackedTable(good.rows(), metadata, good.bytes(), good.bounds()));
+    final ByteBuffer block = ByteBuffer.allocate(TableHeader.bytes(tables) + (int) good.bytes());
+    TableHeader.write(tables, block);
+    block.put(packed.flip());
+    try (TestExchange exchange = exchange(Store.FILES)) {
+      exchange.write(Form.PACKED, 0.2, 30);
+      exchange.receivingFrom(
+          (source, blocks, sink) ->
+              blocks.forEach(each -> sink.arrived(each, payload(block.array()))));
+      assertThatThrownBy(() -> exchange.read(0, 3))
+          .isInstanceOf(FetchFailedException.class)
+          .hasMessageContaining("do not lie within it");
     }
   }
 
