@@ -426,6 +426,53 @@ class FaultTest {
     assertThatThrownBy(exchange::close).hasMessageContaining("columns"); // Which did not close.
   }
 
+  private TestExchange exchange(final boolean blockChecksums) {
+    return new TestExchange(
+        SPARK.context(),
+        base,
+        Store.DEVICE,
+        KINDS,
+        3,
+        config -> config.set("checksum.enabled", blockChecksums));
+  }
+
+  /** Spark ends the executor for what a task throws, and not for what is thrown at its end. */
+  @ParameterizedTest
+  @CsvSource({
+    "KUDO, true, false",
+    "KUDO, false, true",
+    "PACKED, true, false",
+    "PACKED, false, true"
+  })
+  void aMapTaskWhoseWorkNeverEndsEndsTheExecutor(
+      final Form form, final boolean blockChecksums, final boolean rowChecksum) {
+    final TestExchange exchange = exchange(blockChecksums);
+    if (rowChecksum) {
+      exchange.withRowChecksum();
+    }
+    exchange.stick();
+    final MapInput input = exchange.input(form, 0.2, false, 30);
+    assertThatThrownBy(() -> exchange.write(new TestTask(), input))
+        .isInstanceOf(InternalError.class)
+        .hasMessageContaining("never end");
+    exchange.abandon();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"KUDO, true", "KUDO, false", "PACKED, true", "PACKED, false"})
+  void aReduceTaskWhoseWorkNeverEndsEndsTheExecutor(final Form form, final boolean checksums) {
+    final TestExchange exchange = exchange(checksums);
+    exchange.write(form, 0.2, 30);
+    TestNodes.eventually(
+        "its copies have ended", () -> exchange.node().stats().outputs().pendingCommits() == 0);
+    exchange.stick();
+    assertThatThrownBy(() -> exchange.read(0, 3))
+        .isInstanceOf(InternalError.class)
+        .hasMessageContaining("never end");
+    assertThat(exchange.node().stats().leases().open()).as("the GPU may read it").isPositive();
+    exchange.abandon();
+  }
+
   private static void await(final CountDownLatch latch) {
     try {
       assertThat(latch.await(1, TimeUnit.MINUTES)).isTrue();
