@@ -227,7 +227,9 @@ public final class SegmentServer implements AutoCloseable {
       final ServerConnection connection = connections.get(i);
       fds[i + FIXED_ENTRIES] = connection.fd();
       events[i + FIXED_ENTRIES] = connection.wantedEvents();
-      if (connection.deadline() != null) {
+      if (connection.hasMore()) {
+        millis = 0; // What was received already raises no event.
+      } else if (connection.deadline() != null) {
         millis = Math.min(millis, connection.deadline().remainingMillis());
       }
     }
@@ -313,7 +315,7 @@ public final class SegmentServer implements AutoCloseable {
 
   private void serve(final ServerConnection connection, final int happened) {
     try {
-      if (happened != 0 && !connection.progress(buffer)) {
+      if ((happened != 0 || connection.hasMore()) && !connection.progress(buffer)) {
         connection.close();
       } else if (connection.deadline() != null && connection.deadline().isOver()) {
         throw new ExchangeException(

@@ -14,12 +14,19 @@ import org.jspecify.annotations.Nullable;
  * a peer that asks and never reads ties up one frame and one descriptor, for a limited time.
  */
 final class ServerConnection {
+  /**
+   * Replies of one turn, so that a peer which asks without end does not keep the server's thread
+   * from the others.
+   */
+  static final int MAX_REPLIES = 16;
+
   private final int fd;
   private final ServerSession session;
   private final Duration stallLimit;
   private @Nullable Deadline deadline;
   private ServerSession.@Nullable Reply pending;
   private int sent;
+  private boolean hasMore;
   private boolean closed;
 
   ServerConnection(
@@ -49,20 +56,31 @@ final class ServerConnection {
     return pending == null ? Sockets.READABLE : Sockets.WRITABLE;
   }
 
+  /** Whether it has more to do whatever the socket says: frames that were received may wait. */
+  boolean hasMore() {
+    return hasMore;
+  }
+
   /** When this connection must have got on; absent when it may rest. */
   @Nullable Deadline deadline() {
     return deadline;
   }
 
   /**
-   * Does what the socket allows now.
+   * Does what the socket allows now, up to {@link #MAX_REPLIES} requests.
    *
    * @return false at the end of the stream
    * @throws ExchangeException if the peer must be refused
    */
   boolean progress(final byte[] buffer) {
+    hasMore = false;
+    int replies = 0;
     while (true) {
       if (pending != null && !flush(pending)) {
+        return true;
+      }
+      if (replies == MAX_REPLIES) {
+        hasMore = true;
         return true;
       }
       final boolean wasOpen = session.isOpen();
@@ -73,6 +91,7 @@ final class ServerConnection {
       if (reply != null) {
         pending = reply;
         sent = 0;
+        replies++;
         continue;
       }
       final int count =

@@ -155,6 +155,22 @@ class HandshakeTest extends SegmentServerFixture {
     }
   }
 
+  @Test
+  void aFloodOfRequestsKeepsNobodyOut() throws Exception {
+    try (Segment segment = device.allocate(1);
+        ChildJvm child =
+            ChildJvm.start(List.of(), FloodingPeer.class, server.socket().toString(), "2")) {
+      table.add(1, segment);
+      assertThat(child.line()).isEqualTo("flooding");
+      for (int i = 0; i < 100; i++) {
+        try (PeerLink link = link()) {
+          link.fetch(1, LIMIT).close();
+        }
+      }
+      server.close();
+    }
+  }
+
   private static void assertRefused(final RawSocket raw, final Reason reason) {
     assertThat(raw.receive(Frame.Type.REFUSED).asReason()).isEqualTo(reason);
     assertThat(raw.receive()).isNull();

@@ -99,6 +99,26 @@ final class RawSocket implements AutoCloseable {
     }
   }
 
+  /** Sends all of it, as the peer takes it. */
+  void sendAll(final byte[] bytes) {
+    int sent = 0;
+    while (sent < bytes.length) {
+      final int count = Sockets.send(fd, bytes, sent, bytes.length - sent, -1);
+      if (count < 0) {
+        Sockets.poll(new int[] {fd}, new int[] {Sockets.WRITABLE}, 1, 1_000);
+      } else {
+        sent += count;
+      }
+    }
+  }
+
+  /** Reads whatever comes, until the end of the stream. */
+  void discardAll() {
+    while (Sockets.receive(fd, buffer, 0, buffer.length, null) != 0) {
+      Sockets.poll(new int[] {fd}, new int[] {Sockets.READABLE}, 1, 1_000);
+    }
+  }
+
   /** The next frame, less its seal, which is not looked at; null at the end of the stream. */
   Frame receive() {
     final Deadline deadline = Deadline.in(LIMIT);

@@ -15,6 +15,8 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
@@ -70,6 +72,52 @@ final class SegmentServerTest extends SegmentServerFixture {
                 }));
       }
       clients.forEach(CompletableFuture::join);
+    }
+  }
+
+  @Test
+  void manyRequestsOfOnePeerAreServedInTurns() throws Exception {
+    final List<Long> order = new CopyOnWriteArrayList<>();
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch sent = new CountDownLatch(1);
+    table.add(
+        1,
+        () -> {
+          order.add(1L);
+          begun.countDown();
+          await(sent);
+          return null;
+        });
+    table.add(
+        2,
+        () -> {
+          order.add(2L);
+          return null;
+        });
+    final int requests = 100;
+    try (RawSocket greedy = RawSocket.connect(server.socket()).shakeHands("greedy", "server");
+        RawSocket other = RawSocket.connect(server.socket()).shakeHands("other", "server")) {
+      greedy.send(Frame.ofId(Frame.Type.FETCH, 1));
+      await(begun);
+      for (int i = 1; i < requests; i++) {
+        greedy.send(Frame.ofId(Frame.Type.FETCH, 1));
+      }
+      other.send(Frame.ofId(Frame.Type.FETCH, 2));
+      sent.countDown();
+      assertThat(other.receive(Frame.Type.GONE).asId()).isEqualTo(2);
+      for (int i = 0; i < requests; i++) {
+        assertThat(greedy.receive(Frame.Type.GONE).asId()).isEqualTo(1);
+      }
+    }
+    assertThat(order).hasSize(requests + 1);
+    assertThat(order.indexOf(2L)).isLessThanOrEqualTo(2 * ServerConnection.MAX_REPLIES);
+  }
+
+  private static void await(final CountDownLatch latch) {
+    try {
+      assertThat(latch.await(LIMIT.toSeconds(), TimeUnit.SECONDS)).isTrue();
+    } catch (final InterruptedException e) {
+      throw new AssertionError(e);
     }
   }
 

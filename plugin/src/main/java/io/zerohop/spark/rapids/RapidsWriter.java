@@ -91,29 +91,36 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
 
   @Override
   public void write(final Iterator<Product2<K, V>> records) throws IOException {
-    long rows = 0;
-    final long[] lengths;
     try {
-      while (records.hasNext()) {
-        final Product2<K, V> record = records.next();
-        final ColumnarBatch batch = (ColumnarBatch) record._2();
-        if (batch instanceof KudoBatch kudo) {
-          add(kudo);
-          rows += batch.numRows();
-        } else if (batch.numRows() > 0) {
-          add((Integer) record._1(), batch);
-          rows += batch.numRows();
-        }
+      writeAll(records);
+    } catch (final Throwable e) { // Also Spark's checked ones, which Scala does not declare.
+      closeAfter(e);
+      if (e instanceof ZerohopException failure) {
+        throw FailureOutcome.raise(failure);
       }
-      flush();
-      final long start = System.nanoTime();
-      checksum = sink.checksum(); // Before anything is published that a failure would leave behind.
-      lengths = sink.output().commit();
-      partitionLengths = lengths;
-      packNanos += System.nanoTime() - start;
-    } catch (final ZerohopException e) {
-      throw FailureOutcome.raise(e);
+      throw e;
     }
+  }
+
+  private void writeAll(final Iterator<Product2<K, V>> records) throws IOException {
+    long rows = 0;
+    while (records.hasNext()) {
+      final Product2<K, V> record = records.next();
+      final ColumnarBatch batch = (ColumnarBatch) record._2();
+      if (batch instanceof KudoBatch kudo) {
+        add(kudo);
+        rows += batch.numRows();
+      } else if (batch.numRows() > 0) {
+        add((Integer) record._1(), batch);
+        rows += batch.numRows();
+      }
+    }
+    flush();
+    final long start = System.nanoTime();
+    checksum = sink.checksum(); // Before anything is published that a failure would leave behind.
+    final long[] lengths = sink.output().commit();
+    partitionLengths = lengths;
+    packNanos += System.nanoTime() - start;
     long bytes = 0;
     for (final long length : lengths) {
       bytes += length;
@@ -191,12 +198,35 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
         SparkLinks.newMapStatus(task.location(), sizes.toArray(), task.mapId(), checksum));
   }
 
+  /**
+   * Closes the sink of a task that fails. Done here and not in {@link #stop}: of that Spark only
+   * logs what it throws, and does not end the executor.
+   *
+   * @throws Error if the executor cannot go on
+   */
+  private void closeAfter(final Throwable failure) {
+    try {
+      closeSink();
+    } catch (final Error e) {
+      e.addSuppressed(failure);
+      throw e;
+    } catch (final RuntimeException e) {
+      if (e != failure) {
+        failure.addSuppressed(e);
+      }
+    }
+  }
+
   private void closeSink() {
     if (closed) {
       return;
     }
     closed = true;
-    sink.close();
+    try {
+      sink.close();
+    } catch (final ZerohopException e) {
+      throw FailureOutcome.raise(e);
+    }
     pending.close(); // Not if copies out of it do not end.
     if (last != null) {
       last.close();

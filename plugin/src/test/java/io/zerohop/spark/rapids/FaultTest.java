@@ -12,9 +12,13 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.rapids.MapInput.Form;
 import io.zerohop.spark.rapids.TestExchange.Store;
+import io.zerohop.spark.rapids.format.PackedTableMaker;
+import io.zerohop.spark.rapids.format.TableHeader;
+import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import io.zerohop.spark.rapids.gpu.GpuTables.Kind;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -280,6 +284,33 @@ class FaultTest {
     }
   }
 
+  /** Its last column has an entry below it, says its metadata, where there is none. */
+  @Test
+  void aTableThatCudfCannotReadIsAFailedFetch() {
+    final ByteBuffer packed = ByteBuffer.allocate(1024);
+    final PackedTable good =
+        PackedTableMaker.pack(
+            List.of(PackedTableMaker.Kind.of(PackedTableMaker.INT64, false)),
+            List.of(List.of(1L, 2L)),
+            packed);
+    final byte[] metadata = good.metadata().clone();
+    metadata[metadata.length - 8] = 1;
+    final List<PackedTable> tables =
+        List.of(new PackedTable(good.rows(), metadata, good.bytes(), good.bounds()));
+    final ByteBuffer block = ByteBuffer.allocate(TableHeader.bytes(tables) + (int) good.bytes());
+    TableHeader.write(tables, block);
+    block.put(packed.flip());
+    try (TestExchange exchange = exchange(Store.FILES)) {
+      exchange.write(Form.PACKED, 0.2, 30);
+      exchange.receivingFrom(
+          (source, blocks, sink) ->
+              blocks.forEach(each -> sink.arrived(each, payload(block.array()))));
+      assertThatThrownBy(() -> exchange.read(0, 3))
+          .isInstanceOf(FetchFailedException.class)
+          .hasMessageContaining("do not lie within it");
+    }
+  }
+
   private static Transport.Payload payload(final byte[] bytes) {
     return new Transport.Payload() {
       @Override
@@ -393,6 +424,53 @@ class FaultTest {
         .satisfies(e -> assertThat(e.getSuppressed()).hasAtLeastOneElementOfType(Broken.class));
     exchange.checkIdle();
     assertThatThrownBy(exchange::close).hasMessageContaining("columns"); // Which did not close.
+  }
+
+  private TestExchange exchange(final boolean blockChecksums) {
+    return new TestExchange(
+        SPARK.context(),
+        base,
+        Store.DEVICE,
+        KINDS,
+        3,
+        config -> config.set("checksum.enabled", blockChecksums));
+  }
+
+  /** Spark ends the executor for what a task throws, and not for what is thrown at its end. */
+  @ParameterizedTest
+  @CsvSource({
+    "KUDO, true, false",
+    "KUDO, false, true",
+    "PACKED, true, false",
+    "PACKED, false, true"
+  })
+  void aMapTaskWhoseWorkNeverEndsEndsTheExecutor(
+      final Form form, final boolean blockChecksums, final boolean rowChecksum) {
+    final TestExchange exchange = exchange(blockChecksums);
+    if (rowChecksum) {
+      exchange.withRowChecksum();
+    }
+    exchange.stick();
+    final MapInput input = exchange.input(form, 0.2, false, 30);
+    assertThatThrownBy(() -> exchange.write(new TestTask(), input))
+        .isInstanceOf(InternalError.class)
+        .hasMessageContaining("never end");
+    exchange.abandon();
+  }
+
+  @ParameterizedTest
+  @CsvSource({"KUDO, true", "KUDO, false", "PACKED, true", "PACKED, false"})
+  void aReduceTaskWhoseWorkNeverEndsEndsTheExecutor(final Form form, final boolean checksums) {
+    final TestExchange exchange = exchange(checksums);
+    exchange.write(form, 0.2, 30);
+    TestNodes.eventually(
+        "its copies have ended", () -> exchange.node().stats().outputs().pendingCommits() == 0);
+    exchange.stick();
+    assertThatThrownBy(() -> exchange.read(0, 3))
+        .isInstanceOf(InternalError.class)
+        .hasMessageContaining("never end");
+    assertThat(exchange.node().stats().leases().open()).as("the GPU may read it").isPositive();
+    exchange.abandon();
   }
 
   private static void await(final CountDownLatch latch) {

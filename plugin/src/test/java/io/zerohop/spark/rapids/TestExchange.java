@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowable;
 
 import ai.rapids.cudf.ColumnVector;
 import ai.rapids.cudf.FakeGpu;
@@ -77,6 +78,7 @@ final class TestExchange implements AutoCloseable {
   private final int partitions;
   private final Random random = new Random(7);
   private final ShuffleNode node;
+  private final FakeGpuDevice gpu = new FakeGpuDevice();
   private final MapOutputFiles files;
 
   /** Of the executor that reads: the same, or a peer's. */
@@ -118,7 +120,7 @@ final class TestExchange implements AutoCloseable {
     final ShuffleNode.Setup config = changes.apply(config(base, "driver"));
     node =
         switch (store) {
-          case DEVICE -> ShuffleNode.start(config, new FakeGpuDevice());
+          case DEVICE -> ShuffleNode.start(config, gpu);
           case HOST -> ShuffleNode.start(config);
           case FILES -> null;
         };
@@ -179,6 +181,11 @@ final class TestExchange implements AutoCloseable {
   TestExchange receivingFrom(final FallbackTransport transport) {
     staged = transport;
     return this;
+  }
+
+  /** Has no stream of the executor's GPU end any more. */
+  void stick() {
+    gpu.stick();
   }
 
   ShuffleNode peer() {
@@ -393,6 +400,14 @@ final class TestExchange implements AutoCloseable {
       assertThat(stats.leases().open()).isZero();
       assertThat(stats.receiveBuffers().bytes()).isZero();
     }
+  }
+
+  /** Ends it after {@link #stick}, as far as that can be done: what the GPU may use is kept. */
+  void abandon() {
+    files.unregisterShuffle(dependency.shuffleId());
+    node.unregisterShuffle(dependency.shuffleId());
+    catchThrowable(node::close); // Which says what is in use yet.
+    catchThrowable(FakeGpu::checkNothingIsLeft); // Which forgets it, for the tests to come.
   }
 
   @Override

@@ -41,7 +41,6 @@ final class TestTask {
 
   /** Runs it, and ends it as Spark does, whether it fails or not. */
   <T> T run(final Supplier<T> body) {
-    Option<Throwable> failure = Option.empty();
     try {
       return TaskContext.withTaskContext(
           context,
@@ -52,11 +51,15 @@ final class TestTask {
             }
           });
     } catch (final Throwable e) {
-      failure = Option.apply(e);
       context.markTaskFailed(e);
+      try {
+        context.markTaskCompleted(Option.apply(e));
+      } catch (final Throwable atEnd) {
+        e.addSuppressed(atEnd);
+      }
       throw e;
     } finally {
-      context.markTaskCompleted(failure);
+      context.markTaskCompleted(Option.empty()); // Nothing if it was before.
       GpuSemaphore$.MODULE$.releaseIfNecessary(context);
     }
   }

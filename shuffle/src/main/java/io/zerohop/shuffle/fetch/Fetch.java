@@ -501,7 +501,7 @@ public final class Fetch implements AutoCloseable {
    * Has the reader's own resources released with the fetch, before what they were made of.
    *
    * @param ending ends what reads blocks. Run by the thread that releases, and again at the next
-   *     {@link #close} if it fails: nothing is released before it has succeeded
+   *     {@link #close} if it fails: what was handed out is not released before it has succeeded
    * @param releasing releases the rest. If it fails, blocks are released all the same
    */
   public void releasing(final Runnable ending, final Runnable releasing) {
@@ -562,7 +562,15 @@ public final class Fetch implements AutoCloseable {
   private void releaseAll(final boolean checks) {
     try {
       if (state == State.CLOSING) {
-        reading.run(); // If this fails, something may still read what the rest is of.
+        boolean nothingReads = false;
+        try {
+          reading.run(); // If this fails, something may still read what was handed out.
+          nothingReads = true;
+        } finally {
+          if (!nothingReads) {
+            transfers.close();
+          }
+        }
         become(State.RELEASED);
         releaseBlocks(checks);
       }

@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -162,6 +163,37 @@ class CloseTest {
         .satisfies(e -> assertThat(e.getSuppressed()).hasSize(asked.size() - 1));
     assertThat(released).hasValue(asked.size());
     assertThat(node.stats().leases().open()).isZero();
+  }
+
+  @Test
+  void whatNobodyHasReadIsReleasedWhereTheRestMayBeReadYet() {
+    final Map<Block, Transport.Sink> asked = new LinkedHashMap<>();
+    final AtomicBoolean isRead = new AtomicBoolean(true);
+    final AtomicInteger released = new AtomicInteger();
+    final Fetch fetcher =
+        node.fetch(
+            List.of(elsewhere(), here()),
+            (source, blocks, sink) -> blocks.forEach(block -> asked.put(block, sink)),
+            TestNodes.quiet(),
+            () -> false);
+    fetcher.releasing(
+        () -> {
+          if (isRead.get()) {
+            throw new IllegalStateException("read yet");
+          }
+        },
+        released::incrementAndGet);
+    assertThat(fetcher.next()).isTrue();
+    asked.forEach((block, sink) -> sink.arrived(block, staging.payload(block)));
+    assertThatThrownBy(fetcher::close).hasMessage("read yet");
+    staging.assertAllReleased();
+    assertThat(node.stats().receiveBuffers().bytes()).isZero();
+    assertThat(node.stats().leases().open()).as("its block may be read").isEqualTo(1);
+    assertThat(released).hasValue(0);
+    isRead.set(false);
+    fetcher.close();
+    assertThat(node.stats().leases().open()).isZero();
+    assertThat(released).hasValue(1);
   }
 
   private record Unreleasable(AtomicInteger released) implements Transport.Payload {

@@ -1,6 +1,8 @@
 package io.zerohop.spark.rapids.api;
 
 import io.zerohop.device.CopyStream;
+import java.time.Duration;
+import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
@@ -29,6 +31,36 @@ public final class TaskStream implements AutoCloseable {
       stream = opener.get();
     }
     return stream;
+  }
+
+  /**
+   * Waits until everything submitted so far has happened.
+   *
+   * @throws io.zerohop.device.ZerohopException as {@link #run}
+   */
+  public void synchronize(final Duration limit) {
+    run(by -> by.synchronize(limit));
+  }
+
+  /**
+   * Runs a step that waits for the stream. If it fails, the stream is closed at once and not with
+   * the task: Spark does not end an executor for what a task's end throws.
+   *
+   * @throws io.zerohop.device.ZerohopException (FATAL) if the step fails and the stream does not
+   *     end
+   */
+  public void run(final Consumer<CopyStream> step) {
+    try {
+      step.accept(get());
+    } catch (final RuntimeException | Error e) {
+      try {
+        close();
+      } catch (final RuntimeException unended) {
+        unended.addSuppressed(e);
+        throw unended;
+      }
+      throw e;
+    }
   }
 
   /**

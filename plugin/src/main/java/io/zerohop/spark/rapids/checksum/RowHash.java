@@ -171,7 +171,7 @@ public final class RowHash implements AutoCloseable {
     if (from == null || waiting == 0) {
       return;
     }
-    stream.get().synchronize(limit);
+    stream.synchronize(limit);
     for (int i = 0; i < waiting; i++) {
       sums[partitions[i]] += Platform.getLong(null, from.address() + (long) Long.BYTES * i);
     }

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rapids.format;
 
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -29,6 +30,10 @@ public final class PackedColumns {
   private static final int SHOWN_BYTES = 64;
   static final int ENTRY_BYTES = 40;
   private static final int MAX_DEPTH = 200;
+
+  /** cudf reads metadata by recursion, so a table nested without end would end the process. */
+  private static final int MAX_CHECKED_DEPTH = 500;
+
   static final int INT32 = 3;
   public static final int STRING = 23;
   public static final int LIST = 24;
@@ -87,6 +92,10 @@ public final class PackedColumns {
 
   /** The same, also where it is not {@linkplain #trust trusted}; null, too, if it is empty. */
   public static @Nullable PackedColumns read(final byte[] metadata) {
+    return read(metadata, MAX_DEPTH);
+  }
+
+  private static @Nullable PackedColumns read(final byte[] metadata, final int levels) {
     final PackedHeader header = PackedHeader.of(metadata.length);
     final ByteBuffer all = ByteBuffer.wrap(metadata).order(ByteOrder.nativeOrder());
     if (header == null || !header.isValid(all)) {
@@ -100,9 +109,21 @@ public final class PackedColumns {
       if (next == count || columns.rows(next) != rows) {
         return null;
       }
-      next = columns.visit(next, 0);
+      next = columns.visit(next, levels);
     }
     return next == count ? columns : null;
+  }
+
+  /**
+   * Whether cudf must not read a table, since what it says of itself does not hold together. Not
+   * known, and false, where metadata is not {@linkplain #trust trusted}.
+   */
+  public static boolean isDamaged(final PackedTable table) {
+    if (distrusted || table.metadata().length == 0) {
+      return false;
+    }
+    final PackedColumns columns = read(table.metadata(), MAX_CHECKED_DEPTH);
+    return columns == null || !columns.fits(table.bytes(), table.bounds());
   }
 
   /**
@@ -132,9 +153,13 @@ public final class PackedColumns {
     return to.array();
   }
 
-  /** Notes an entry and all below it; the index behind them, or -1 if they do not fit. */
-  private int visit(final int entry, final int depth) {
-    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || depth > MAX_DEPTH) {
+  /**
+   * Notes an entry and all below it; the index behind them, or -1 if they do not fit.
+   *
+   * @param levels that may be below it
+   */
+  private int visit(final int entry, final int levels) {
+    if (entry >= ends.length || rows(entry) < 0 || children(entry) < 0 || levels < 0) {
       return -1;
     }
     boundIndexes[entry] = bounded.size();
@@ -143,7 +168,7 @@ public final class PackedColumns {
     }
     int next = entry + 1;
     for (int child = 0; child < children(entry) && next >= 0; child++) {
-      next = visit(next, depth + 1);
+      next = visit(next, levels - 1);
     }
     ends[entry] = next;
     return next;
@@ -164,16 +189,20 @@ public final class PackedColumns {
   }
 
   /**
-   * Whether everything that the entries name lies within a table.
+   * Whether everything that the entries name lies within a table, and each has the rows that its
+   * parent reads of it.
    *
    * @param bytes of the table
    * @param bounds of {@link #bounded}; empty if they are not known
    */
   public boolean fits(final long bytes, final int[] bounds) {
+    if (bounds.length != 0 && bounds.length != 2 * bounded.size()) {
+      return false;
+    }
     for (int entry = 0; entry < ends.length; entry++) {
       final long rows = rows(entry);
       final int type = type(entry);
-      final int bound = bounds.length == 2 * bounded.size() ? boundIndex(entry) : -1;
+      final int bound = bounds.length > 0 ? boundIndex(entry) : -1;
       final long length =
           type == STRING ? bound < 0 ? 0 : bounds[2 * bound + 1] : rows * width(type);
       if (!within(data(entry), length, bytes)
@@ -183,8 +212,37 @@ public final class PackedColumns {
       if (bound >= 0 && (bounds[2 * bound] < 0 || bounds[2 * bound] > bounds[2 * bound + 1])) {
         return false;
       }
+      if (!childrenFit(entry, bound < 0 ? 0 : bounds[2 * bound + 1])) {
+        return false;
+      }
     }
     return true;
+  }
+
+  /**
+   * Whether the columns right below an entry are as long as it needs. Packed columns hold what the
+   * entry's own rows refer to: nothing has an offset, and the fields of a struct have its rows.
+   *
+   * @param items that a list refers to, as far as that is known
+   */
+  private boolean childrenFit(final int entry, final int items) {
+    final int rows = rows(entry);
+    final int type = type(entry);
+    if (type == STRUCT) {
+      int field = entry + 1;
+      for (int i = 0; i < children(entry); i++, field = end(field)) {
+        if (rows(field) != rows) {
+          return false;
+        }
+      }
+      return true;
+    }
+    if (type == STRING) {
+      return rows == 0 || children(entry) == 0 || rows(entry + 1) == rows + 1;
+    }
+    return type != LIST
+        || rows == 0
+        || children(entry) == 2 && rows(entry + 1) == rows + 1 && rows(end(entry + 1)) >= items;
   }
 
   /** Whether a range lies within so many bytes; an offset of -1 is none. */

@@ -137,11 +137,11 @@ public sealed interface TableGather extends AutoCloseable {
         return;
       }
       try {
-        awaited.values().forEach(FetchedBlock::awaitReady);
-        stream.get().synchronize(limit);
-      } catch (final RuntimeException e) {
-        stream.close(); // What is behind the wait does not happen.
-        throw e;
+        stream.run( // If it fails, what is behind the wait does not happen.
+            by -> {
+              awaited.values().forEach(FetchedBlock::awaitReady);
+              by.synchronize(limit);
+            });
       } finally {
         awaited.clear();
       }
@@ -195,13 +195,15 @@ public sealed interface TableGather extends AutoCloseable {
 
     @Override
     public int[] checksums(final long[] addresses, final long[] lengths) {
-      return BlockChecksums.of(stream.get(), addresses, lengths, limit);
+      final int[][] sums = new int[1][];
+      stream.run(by -> sums[0] = BlockChecksums.of(by, addresses, lengths, limit));
+      return sums[0];
     }
 
     @Override
     public void finish() {
       if (underWay) {
-        stream.get().synchronize(limit);
+        stream.synchronize(limit);
         underWay = false;
       }
     }

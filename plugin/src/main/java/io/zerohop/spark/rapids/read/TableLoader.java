@@ -218,8 +218,7 @@ public final class TableLoader implements AutoCloseable {
   /** A checksum says that a header is what its owner wrote, not that it makes sense. */
   private static void checkFit(final List<PackedTable> tables) throws IOException {
     for (final PackedTable table : tables) {
-      final PackedColumns columns = PackedColumns.parse(table.metadata());
-      if (columns != null && !columns.fits(table.bytes(), table.bounds())) {
+      if (PackedColumns.isDamaged(table)) {
         throw new IOException("a table's columns do not lie within it");
       }
     }

@@ -6,11 +6,11 @@ import ai.rapids.cudf.HostMemoryBuffer;
 import ai.rapids.cudf.Table;
 import com.nvidia.spark.rapids.jni.kudo.KudoGpuSerializer;
 import io.zerohop.device.BlockChecksums;
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.spark.log.UnusableException;
 import io.zerohop.spark.rapids.api.RapidsClasses;
+import io.zerohop.spark.rapids.api.TaskStream;
 import io.zerohop.spark.rapids.checksum.RowHash;
 import io.zerohop.spark.rapids.format.KudoLayout;
 import io.zerohop.spark.rapids.format.KudoLayout.KudoBlock;
@@ -160,10 +160,10 @@ public final class KudoBatch extends ColumnarBatch {
    * Waits until the batch is split, since the host has to know where blocks end, and gives the GPU
    * to other tasks then. The one wait of a batch: checksums are made before it.
    *
-   * @param by the thread's stream, which makes the blocks' checksums, if they get some
+   * @param by the task's stream, which makes the blocks' checksums, if they get some
    * @param limit of these
    */
-  void open(final RapidsClasses rapids, final @Nullable CopyStream by, final Duration limit) {
+  void open(final RapidsClasses rapids, final @Nullable TaskStream by, final Duration limit) {
     final DeviceMemoryBuffer ends = Objects.requireNonNull(offsets, "a batch is opened once");
     final int partitions = firstRows.length - 1;
     final long bytes = Long.BYTES * (partitions + 1L);
@@ -180,7 +180,8 @@ public final class KudoBatch extends ColumnarBatch {
     final BlockChecksums sums =
         by == null || partitions > BlockChecksums.MAX_BLOCKS
             ? null
-            : by.checksums(blocks.getAddress(), ends.getAddress(), partitions, blocks.getLength());
+            : by.get()
+                .checksums(blocks.getAddress(), ends.getAddress(), partitions, blocks.getLength());
     final KudoLayout layout = new KudoLayout(firstRows, starts(rapids, ends, partitions));
     int[] checksums = null;
     if (by != null && sums != null) {

@@ -142,7 +142,7 @@ public abstract sealed class TableSink implements AutoCloseable {
 
     @Override
     void open(final KudoBatch batch) {
-      batch.open(RapidsClasses.get(), node.blocksHaveChecksums() ? stream.get() : null, limit);
+      batch.open(RapidsClasses.get(), node.blocksHaveChecksums() ? stream : null, limit);
       if (hash == null) {
         stream.close(); // Idle since that wait; others can use it meanwhile.
       }
@@ -152,9 +152,9 @@ public abstract sealed class TableSink implements AutoCloseable {
     private void look(final TableBatch tables) {
       final List<OffsetBounds.Wanted> wanted = bounds.enqueue(tables);
       if (node.blocksHaveChecksums()) {
-        tables.sumUp(stream.get(), limit); // Waits for both.
+        stream.run(by -> tables.sumUp(by, limit)); // Waits for both.
       } else if (!wanted.isEmpty()) {
-        stream.get().synchronize(limit);
+        stream.synchronize(limit);
       }
       bounds.take(wanted);
       if (hash != null) {

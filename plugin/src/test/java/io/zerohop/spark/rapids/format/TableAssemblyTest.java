@@ -14,6 +14,7 @@ import io.zerohop.spark.rapids.format.PackedColumns.PackedHeader;
 import io.zerohop.spark.rapids.format.PackedTableMaker.Kind;
 import io.zerohop.spark.rapids.format.TableHeader.PackedTable;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,6 +25,11 @@ import org.junit.jupiter.api.Test;
 /** Tables that are put together without cudf, read back value by value. */
 class TableAssemblyTest {
   private static final int TABLE_BYTES = 1 << 18;
+
+  /** Fields of an entry of cudf's metadata. */
+  private static final int ROWS = 8;
+
+  private static final int CHILDREN = 32;
   private static final List<Kind> KINDS =
       List.of(
           Kind.of(INT64, false),
@@ -168,6 +174,86 @@ class TableAssemblyTest {
     final int[] bounds = table.bounds().clone();
     bounds[1] = (int) table.bytes();
     assertThat(columns.fits(table.bytes(), bounds)).isFalse();
+  }
+
+  /** The first table with another number in the metadata of an entry. */
+  private PackedTable changed(final int entry, final int field, final int value) {
+    final PackedTable good = tables.get(0);
+    final byte[] metadata = good.metadata().clone();
+    ByteBuffer.wrap(metadata)
+        .order(ByteOrder.nativeOrder())
+        .putInt(PackedTableMaker.entryOffset(entry) + field, value);
+    return new PackedTable(good.rows(), metadata, good.bytes(), good.bounds());
+  }
+
+  @Test
+  void whatIsBelowAColumnHasTheRowsThatItReads() {
+    make(new Random(6), KINDS, 50);
+    assertThat(PackedColumns.isDamaged(tables.get(0))).isFalse();
+    final PackedColumns columns = PackedColumns.parse(tables.get(0).metadata());
+    int below = 0;
+    for (int entry = 0; entry < columns.entries(); entry++) {
+      final boolean nested =
+          columns.type(entry) == PackedColumns.STRUCT
+              || columns.type(entry) == PackedColumns.LIST
+              || columns.type(entry) == PackedColumns.STRING;
+      int child = entry + 1;
+      for (int i = 0; nested && i < columns.children(entry); i++, child = columns.end(child)) {
+        final int shorter = columns.rows(child) - 1;
+        assertThat(PackedColumns.isDamaged(changed(child, ROWS, shorter)))
+            .as("entry %s below %s", child, entry)
+            .isTrue();
+        below++;
+      }
+    }
+    assertThat(below).isGreaterThan(10);
+    final int list = columns.entries() - 3; // The last field, its offsets, and its items.
+    assertThat(columns.type(list)).isEqualTo(PackedColumns.LIST);
+    assertThat(PackedColumns.isDamaged(changed(list, CHILDREN, 1))).isTrue();
+  }
+
+  @Test
+  void metadataThatDoesNotParseIsDamaged() {
+    make(new Random(6), KINDS, 50);
+    final PackedTable table = tables.get(0);
+    final int last = PackedColumns.parse(table.metadata()).entries() - 1;
+    final PackedTable other = changed(last, CHILDREN, 1);
+    assertThat(PackedColumns.parse(other.metadata())).isNull();
+    assertThat(PackedColumns.isDamaged(other)).isTrue();
+    assertThat(PackedColumns.isDamaged(new PackedTable(5, new byte[0], 0, new int[0]))).isFalse();
+    PackedColumns.trust(false);
+    try {
+      assertThat(PackedColumns.isDamaged(other)).as("it may be of another cudf").isFalse();
+    } finally {
+      PackedColumns.trust(true);
+    }
+  }
+
+  @Test
+  void aTableThatIsNestedDeeplyIsLeftToCudf() {
+    final PackedTable deep = nested(300);
+    assertThat(PackedColumns.parse(deep.metadata())).isNull();
+    assertThat(PackedColumns.isDamaged(deep)).isFalse();
+    final byte[] other = deep.metadata().clone();
+    ByteBuffer.wrap(other)
+        .order(ByteOrder.nativeOrder())
+        .putInt(PackedTableMaker.entryOffset(299) + ROWS, 1);
+    assertThat(PackedColumns.isDamaged(new PackedTable(7, other, deep.bytes(), new int[0])))
+        .isTrue();
+    assertThat(PackedColumns.isDamaged(nested(10_000))).isTrue();
+  }
+
+  /** A number in so many structs. */
+  private static PackedTable nested(final int structs) {
+    final int rows = 7;
+    final ByteBuffer metadata =
+        ByteBuffer.allocate(PackedHeader.COUNTS.bytes(structs + 1)).order(ByteOrder.nativeOrder());
+    PackedHeader.COUNTS.put(metadata, 1, 1, rows);
+    for (int i = 0; i < structs; i++) {
+      PackedColumns.put(metadata, PackedColumns.STRUCT, 0, rows, 0, -1, -1, 1);
+    }
+    PackedColumns.put(metadata, INT64, 0, rows, 0, 0, -1, 0);
+    return new PackedTable(rows, metadata.array(), 64, new int[0]);
   }
 
   @Test

@@ -28,6 +28,7 @@ public final class FakeGpuDevice implements Device {
   private final Map<Long, PinnedRange> reached = new ConcurrentSkipListMap<>();
 
   private final AtomicLong buffers = new AtomicLong();
+  private volatile boolean stuck;
 
   private record PinnedRange(long address, long bytes) {}
 
@@ -78,6 +79,15 @@ public final class FakeGpuDevice implements Device {
     final long key = buffers.incrementAndGet();
     reached.put(key, new PinnedRange(address, bytes));
     return key;
+  }
+
+  /** Has streams that are waited for, or closed, from now on say that they do not end. */
+  public void stick() {
+    stuck = true;
+  }
+
+  boolean isStuck() {
+    return stuck;
   }
 
   /** Fails unless all of a range can be touched now. */

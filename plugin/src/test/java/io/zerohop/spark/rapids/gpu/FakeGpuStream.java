@@ -153,6 +153,9 @@ final class FakeGpuStream implements CopyStream {
 
   @Override
   public void synchronize(final Duration limit) {
+    if (device.isStuck()) {
+      throw new WaitException(WaitException.Reason.TIMEOUT, "fake: it is not done yet");
+    }
     if (queue == null) {
       return;
     }
@@ -175,6 +178,9 @@ final class FakeGpuStream implements CopyStream {
       }
       closed = true;
       worker.close();
+      if (device.isStuck()) {
+        throw new ZerohopException(ZerohopException.Category.FATAL, "fake: it never ends");
+      }
     }
   }
 
