@@ -166,12 +166,12 @@ final class CudaSegment implements Segment {
         from.bytes());
   }
 
-  /** Unless the status ends this process's own context: then it says nothing of the segment. */
+  /**
+   * Whatever the status: what a peer gave decides it, also where it reads like that of a lost
+   * context. A fabric handle of zeros gives such a one, and no peer may end this executor.
+   */
   private static ZerohopException refused(
       final CudaContext context, final String owner, final String reason, final int status) {
-    if (CudaStatus.isSticky(status)) {
-      return CudaStatus.failure(status, reason, context.toString());
-    }
     return new ZerohopException(
         Category.FALLBACK,
         Message.of("a segment of " + owner + " was refused; its blocks are staged")

@@ -85,13 +85,8 @@ final class CudaStatus {
     }
   }
 
-  /** Whether it ends the context, whatever was called. */
-  static boolean isSticky(final int status) {
-    return STICKY.contains(status);
-  }
-
   static ZerohopException failure(final int status, final String call, final String where) {
-    if (isSticky(status)) {
+    if (STICKY.contains(status)) {
       return new ZerohopException(
           Category.FATAL,
           Message.of(
