@@ -208,7 +208,9 @@ public final class RapidsWriter<K, V> extends ShuffleWriter<K, V> {
     try {
       closeSink();
     } catch (final Error e) {
-      e.addSuppressed(failure);
+      if (e != failure) {
+        e.addSuppressed(failure);
+      }
       throw e;
     } catch (final RuntimeException e) {
       if (e != failure) {

@@ -500,6 +500,35 @@ class KeptTransportTest {
     assertThat(looks).hasValue(1);
   }
 
+  /** It answers at the next try, and its keeper knows that it lives. */
+  @Test
+  void anOwnerThatSaidNothingOnceIsAskedAgain() throws Exception {
+    final AtomicInteger looks = new AtomicInteger();
+    final FakeStaging paused =
+        new FakeStaging(block -> new byte[] {42}) {
+          @Override
+          public boolean answers(final BlockSource source, final Duration limit) {
+            return looks.getAndIncrement() > 0;
+          }
+        };
+    try (KeptTransport other = over(paused)) {
+      final BlockSource source = source(0);
+      final Results first = new Results();
+      other.fetch(source, source.blocks(), first);
+      TestNodes.eventually(
+          "the keeper says that the owner has left nothing",
+          () -> {
+            clock.advance(Duration.ofSeconds(11));
+            keeper.round();
+            return first.of(block(0)).isDone();
+          });
+      assertThat(first.of(block(0))).isCompletedExceptionally();
+      final Results second = new Results();
+      other.fetch(source, source.blocks(), second);
+      assertThat(second.bytes(0)).containsExactly(42);
+    }
+  }
+
   /** Two threads connect; what waits for one of them has a result, too. */
   @Test
   void whatWaitsForAThreadFailsAtTheEnd() throws Exception {

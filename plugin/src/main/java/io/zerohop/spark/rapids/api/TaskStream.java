@@ -26,7 +26,11 @@ public final class TaskStream implements AutoCloseable {
     this.opener = opener;
   }
 
+  /** Fails once a stream could not be closed: no other one waits for what is under way there. */
   public CopyStream get() {
+    if (failure != null) {
+      throw failure;
+    }
     if (stream == null) {
       stream = opener.get();
     }
@@ -56,7 +60,9 @@ public final class TaskStream implements AutoCloseable {
       try {
         close();
       } catch (final RuntimeException unended) {
-        unended.addSuppressed(e);
+        if (unended != e) {
+          unended.addSuppressed(e);
+        }
         throw unended;
       }
       throw e;

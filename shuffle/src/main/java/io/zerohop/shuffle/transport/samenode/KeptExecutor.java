@@ -280,7 +280,7 @@ public final class KeptExecutor implements AutoCloseable {
     }
     try (SegmentHandle handle = link.keep(rootMemory.id(), REQUEST_LIMIT)) {
       return handle != null;
-    } catch (final ExchangeException e) {
+    } catch (final RuntimeException e) { // Whatever it is: the others' outputs go on.
       askAt = clock.in(PAUSE);
       LOG.debug("executor {} does not say whether it lives", socket, e);
       return false;
