@@ -18,8 +18,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.spark.SparkConf;
@@ -109,41 +107,6 @@ class SparkControlChannelTest extends ControlChannelFixture {
           link.ask(AskedService.question(AskedService.LARGE, String.valueOf(size)));
       assertThat(failure(answer)).hasMessageContaining(String.valueOf(size));
       assertThat(answer(link, AskedService.ECHO, "on")).isEqualTo("on");
-    }
-  }
-
-  /** A thread of a channel that waits reads nothing. */
-  @Test
-  void whoAsksAndDoesNotReadIsClosed() throws Exception {
-    final SparkControlChannel keeper =
-        channels.open(Channels.conf(), 1, service, Channels.LIMIT, ControlLimits.KEEPER);
-    final SparkControlChannel asking = channels.open(new AskedService());
-    final CountDownLatch end = new CountDownLatch(1);
-    try (ControlLink greedy = connect(asking, keeper)) {
-      final String size = String.valueOf(1 << 20);
-      for (int i = 0; i < 4; i++) {
-        get(greedy.ask(AskedService.question(AskedService.LARGE, size)));
-      }
-      assertThat(service.gone).as("it has read all").isEmpty();
-      final List<CompletableFuture<ByteBuffer>> answers = new ArrayList<>();
-      answers.add(greedy.ask(AskedService.question(AskedService.ECHO, "")));
-      answers.get(0).thenAccept(answer -> awaitQuietly(end));
-      for (int i = 0; i < 100; i++) {
-        answers.add(greedy.ask(AskedService.question(AskedService.LARGE, size)));
-      }
-      Channels.await("the keeper closes the link", () -> !service.gone.isEmpty());
-      end.countDown();
-      assertThat(reason(failure(answers.get(100)))).isEqualTo(Reason.CLOSED);
-    } finally {
-      end.countDown();
-    }
-  }
-
-  private static void awaitQuietly(final CountDownLatch end) {
-    try {
-      assertThat(end.await(1, TimeUnit.MINUTES)).isTrue();
-    } catch (final InterruptedException e) {
-      Thread.currentThread().interrupt();
     }
   }
 
