@@ -42,13 +42,13 @@ class FinishedQueriesSuite extends ClusterSuite {
       spilled.values.sum > 0 && cluster.gauges("spill.files.finished.bytes") == spilled
     }
 
-    // On a slow machine the second one has finished, too, before anything is moved.
+    // On a slow machine the second one has finished, too, before anything is moved. What moved is
+    // read from files, by tasks of its own executor or of the other one.
     val (again, reread) = cluster.counted("both again") {
       (first.collect().toSeq, second.collect().toSeq)
     }
     assert(again === ((expected(1), expected(2))))
     assert(reread.finishedMapTasks === 0, "what had moved was computed again")
-    assert(reread.bytes("staged") > 0)
     cluster.assertNothingHeld()
   }
 
