@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;
+import java.util.function.Consumer;
 import java.util.function.Function;
 
 /**
@@ -41,6 +42,28 @@ public final class StreamPool implements AutoCloseable {
       number = ++opened;
     }
     return new Taken(opener.apply("pooled-" + number));
+  }
+
+  /**
+   * Runs work on a stream that it has alone, and gives the stream back once all of it has ended.
+   *
+   * @throws ZerohopException if it does not end (FATAL): whatever the work has failed with before,
+   *     which is suppressed, memory that it uses must not be used again
+   */
+  public void run(final Consumer<CopyStream> work) {
+    final CopyStream stream = take();
+    try {
+      work.accept(stream);
+    } catch (final RuntimeException | Error e) {
+      try {
+        stream.close();
+      } catch (final RuntimeException unended) {
+        unended.addSuppressed(e);
+        throw unended;
+      }
+      throw e;
+    }
+    stream.close();
   }
 
   private void giveBack(final CopyStream stream) {

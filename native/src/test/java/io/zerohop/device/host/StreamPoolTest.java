@@ -7,6 +7,9 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Segment;
 import io.zerohop.device.StreamPool;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.ZerohopException.Category;
+import java.lang.reflect.Proxy;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -65,5 +68,57 @@ class StreamPoolTest {
     assertThat(device.openResources()).isEqualTo(1);
     other.close();
     device.close();
+  }
+
+  @Test
+  void workThatDoesNotEndIsTheFailureToKnowOf() {
+    final ZerohopException unended = new ZerohopException(Category.FATAL, "it does not end");
+    final ZerohopException first = new ZerohopException(Category.RETRY, "waited too long");
+    final StreamPool stuck = new StreamPool(name -> closingWith(device.openStream(name), unended));
+    try (Segment segment = device.allocate(4096)) {
+      assertThatThrownBy(
+              () ->
+                  stuck.run(
+                      stream -> {
+                        copy(stream, segment, false);
+                        throw first;
+                      }))
+          .isSameAs(unended)
+          .hasSuppressedException(first);
+      assertThatThrownBy(() -> stuck.run(stream -> copy(stream, segment, false))).isSameAs(unended);
+    }
+    stuck.close();
+    device.close();
+  }
+
+  @Test
+  void aStreamGoesBackBehindWorkThatFails() {
+    final ZerohopException first = new ZerohopException(Category.RETRY, "no");
+    assertThatThrownBy(
+            () ->
+                pool.run(
+                    stream -> {
+                      throw first;
+                    }))
+        .isSameAs(first);
+    pool.run(stream -> {});
+    assertThat(opened).hasSize(1);
+    pool.close();
+    device.close();
+  }
+
+  /** The same stream, but that its end fails once it has ended. */
+  private static CopyStream closingWith(final CopyStream stream, final ZerohopException failure) {
+    return (CopyStream)
+        Proxy.newProxyInstance(
+            CopyStream.class.getClassLoader(),
+            new Class<?>[] {CopyStream.class},
+            (proxy, method, arguments) -> {
+              final Object result = method.invoke(stream, arguments);
+              if (method.getName().equals("close")) {
+                throw failure;
+              }
+              return result;
+            });
   }
 }

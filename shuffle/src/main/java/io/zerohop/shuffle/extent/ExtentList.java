@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.extent;
 
 import io.zerohop.device.CopyBatch;
-import io.zerohop.device.CopyStream;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.StreamPool;
@@ -269,25 +268,22 @@ public final class ExtentList {
         final long bytes,
         final Duration limit,
         final ObjLongConsumer<CopyBatch> copies) {
-      HostBuffer buffer = null;
+      final HostBuffer buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
       boolean done = false;
-      final CopyStream stream = streams.take();
       try {
-        buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
-        final CopyBatch batch = stream.newBatch();
-        copies.accept(batch, buffer.address());
-        stream.submit(batch);
-        stream.synchronize(limit);
+        streams.run(
+            stream -> {
+              final CopyBatch batch = stream.newBatch();
+              copies.accept(batch, buffer.address());
+              stream.submit(batch);
+              stream.synchronize(limit);
+            });
         done = true;
         return buffer;
       } finally {
-        try {
-          stream.close(); // If copies do not end, it fails, and that failure is the one to know of.
-        } finally {
-          // Nothing is under way any more, or a stuck device keeps the memory.
-          if (!done && buffer != null) {
-            buffer.close();
-          }
+        // Nothing is under way any more, or a stuck device keeps the memory.
+        if (!done) {
+          buffer.close();
         }
       }
     }

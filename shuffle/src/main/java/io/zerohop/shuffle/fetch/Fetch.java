@@ -562,20 +562,26 @@ public final class Fetch implements AutoCloseable {
   private void releaseAll(final boolean checks) {
     try {
       if (state == State.CLOSING) {
-        boolean nothingReads = false;
         try {
-          reading.run(); // If this fails, something may still read what was handed out.
-          nothingReads = true;
-        } finally {
-          if (!nothingReads) {
-            transfers.close();
-          }
+          reading.run();
+        } catch (final RuntimeException | Error e) {
+          releaseOthers(e);
+          throw e;
         }
         become(State.RELEASED);
         releaseBlocks(checks);
       }
     } finally {
       lock.unlock();
+    }
+  }
+
+  /** Something may still read what was handed out: only what was not is released. */
+  private void releaseOthers(final Throwable failure) {
+    try {
+      transfers.close();
+    } catch (final RuntimeException e) {
+      failure.addSuppressed(e);
     }
   }
 

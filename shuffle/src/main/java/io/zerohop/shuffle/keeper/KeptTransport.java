@@ -235,8 +235,8 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
         isAsking = false;
       }
       if (cause instanceof NotLeftException) {
-        seen.remove(
-            source.knownLocation().incarnation()); // It may live, and be asked the next time.
+        // It may live, and is asked the next time.
+        seen.remove(source.knownLocation().incarnation());
         failed.forEach(
             (block, own) -> {
               if (own != null) {

@@ -90,7 +90,7 @@ public final class FabricReader implements AutoCloseable {
   private void copyAndTell(final FabricCopy copy) {
     Throwable failure = null;
     try {
-      copyAll(copy);
+      devices.streams(Tier.DEVICE).run(stream -> copyAll(copy, stream));
       copy.from().close(); // Not after a failure that leaves copies under way.
     } catch (final RuntimeException | Error e) { // Whatever it is: the transfer waits for this.
       failure = e;
@@ -101,24 +101,19 @@ public final class FabricReader implements AutoCloseable {
     copy.done().accept(failure);
   }
 
-  private void copyAll(final FabricCopy copy) {
-    final CopyStream stream = devices.streams(Tier.DEVICE).take();
-    try {
-      final CopyBatch batch = stream.newBatch();
-      for (final FabricCopy.Piece piece : copy.pieces()) {
-        final long from = copy.from().address(piece.segment(), piece.offset(), piece.bytes());
-        for (long done = 0; done < piece.bytes(); done += ROUND_BYTES) {
-          final long bytes = Math.min(ROUND_BYTES, piece.bytes() - done);
-          if (batch.bytes() > 0 && batch.bytes() + bytes > ROUND_BYTES) {
-            finish(copy, stream, batch);
-          }
-          batch.addByEngine(from + done, piece.to() + done, bytes);
+  private void copyAll(final FabricCopy copy, final CopyStream stream) {
+    final CopyBatch batch = stream.newBatch();
+    for (final FabricCopy.Piece piece : copy.pieces()) {
+      final long from = copy.from().address(piece.segment(), piece.offset(), piece.bytes());
+      for (long done = 0; done < piece.bytes(); done += ROUND_BYTES) {
+        final long bytes = Math.min(ROUND_BYTES, piece.bytes() - done);
+        if (batch.bytes() > 0 && batch.bytes() + bytes > ROUND_BYTES) {
+          finish(copy, stream, batch);
         }
+        batch.addByEngine(from + done, piece.to() + done, bytes);
       }
-      finish(copy, stream, batch);
-    } finally {
-      stream.close(); // If copies do not end, it fails, and that failure is the one to know of.
     }
+    finish(copy, stream, batch);
   }
 
   /** One round: not begun if nobody wants it any more, as when the owner was lost. */
