@@ -40,9 +40,7 @@ class KeeperLossSuite extends KeeperClusterSuite {
   test("all executors between stages") {
     soak("all executors killed between stages") { _ =>
       val kept = keptShuffle()
-      val all = cluster.pids.values.toSeq
-      Cluster.kill(all: _*)
-      Soak.killed(all.size)
+      killAll()
       readAsItIs(kept)((_, _) => ())
     }
   }
@@ -50,75 +48,61 @@ class KeeperLossSuite extends KeeperClusterSuite {
   test("during read: the owner of the blocks") {
     soak("owner killed during read") { run =>
       val kept = keptShuffle()
-      val fault = Fault.in(folder)
-      val bytes = readAsItIs(kept) { (partition, record) =>
-        if (partition == run % Reducers && record == 100) fault.killOthers()
-      }
-      committed(fault)
-      bytes
+      struck(run)(_.killOthers())(readAsItIs(kept))
     }
   }
 
   test("during read: the reader, with its leases") {
     soak("reader killed during read") { run =>
       val kept = keptShuffle()
-      val fault = Fault.in(folder)
-      val bytes = readAsItIs(kept) { (partition, record) =>
-        if (partition == run % Reducers && record == 100) fault.killSelf()
-      }
-      committed(fault)
-      bytes
+      struck(run)(_.killSelf())(readAsItIs(kept))
     }
   }
 
   test("the keeper during read: executors that live serve their own") {
     soak("keeper killed during read") { run =>
       val kept = keptShuffle()
-      val fault = Fault.in(folder)
       val keepers = living.map(_.pid).toSeq
-      val bytes = readAsItIs(kept) { (partition, record) =>
-        if (partition == run % Reducers && record == 100) {
-          fault.once("the keeper")(Cluster.kill(keepers: _*))
-        }
-      }
-      assert(fault.happened)
-      bytes
+      struck(run)(_.once("the keeper")(Cluster.kill(keepers: _*)))(readAsItIs(kept))
     }
   }
 
   test("the keeper during read, of what only it has") {
     soak("executors killed, then their keeper during read") { run =>
       val kept = keptShuffle()
-      val all = cluster.pids.values.toSeq
-      Cluster.kill(all: _*)
-      Soak.killed(all.size)
-      val fault = Fault.in(folder)
       val keepers = living.map(_.pid).toSeq
-      val bytes = read(kept) { (partition, record) =>
-        if (partition == run % Reducers && record == 100) {
-          fault.once("the keeper")(Cluster.kill(keepers: _*))
-        }
-      }
-      assert(fault.happened)
-      bytes
+      killAll()
+      struck(run)(_.once("the keeper")(Cluster.kill(keepers: _*)))(read(kept))
     }
   }
 
   test("the keeper and the owner at once") {
     soak("keeper and owner killed during read") { run =>
       val kept = keptShuffle()
-      val fault = Fault.in(folder)
       val keepers = living.map(_.pid).toSeq
-      val bytes = read(kept) { (partition, record) =>
-        if (partition == run % Reducers && record == 100) {
-          fault.once("both")(
-            Cluster.kill(keepers ++ Cluster.otherExecutors.values: _*))
-        }
-      }
-      assert(fault.happened)
+      val bytes = struck(run) {
+        _.once("both")(Cluster.kill(keepers ++ Cluster.otherExecutors.values: _*))
+      }(read(kept))
       Soak.killed(1)
       bytes
     }
+  }
+
+  /** Commits a fault in the middle of one reduce task, and counts the executors that it has killed. */
+  private def struck(run: Int)(strike: Fault => Unit)(
+      read: ((Int, Int) => Unit) => PathBytes): PathBytes = {
+    val fault = Fault.in(folder)
+    val bytes = read { (partition, record) =>
+      if (partition == run % Reducers && record == 100) strike(fault)
+    }
+    committed(fault)
+    bytes
+  }
+
+  private def killAll(): Unit = {
+    val all = cluster.pids.values.toSeq
+    Cluster.kill(all: _*)
+    Soak.killed(all.size)
   }
 
   private def soak(fault: String)(once: Int => PathBytes): Unit =
