@@ -72,9 +72,10 @@
 #               (of zerohop: by UCX), +between (as if each executor were on a node of its own, at
 #               defaults; of files, too), +crypto and +link (see between), +isolated
 #               (each executor sees one GPU, as in containers), +nopeers (none can map another's GPU
-#               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of zerohop: map tasks
-#               wait for their copies), +unsummed (of zerohop: blocks have no checksums), +before (of
-#               zerohop: the jar of another tree, which BEFORE names), +tight (little GPU memory)
+#               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of
+#               zerohop: map tasks wait for their copies), +keeper (of zerohop: with a keeper),
+#               +unsummed (of zerohop: blocks have no checksums), +before (of zerohop: the jar of
+#               another tree, which BEFORE names), +tight (little GPU memory)
 #   ROUNDS      5
 #   MILLIONS    of rows: 80
 #   QUERIES     each partitions:query,query:rounds:millions, or MAPSxPARTITIONS:..., and with a fifth
@@ -106,6 +107,7 @@
 #   CONTENDERS   zerohop zerohop+tight multithreaded to check, zerohop multithreaded to time
 #   KILL_EVERY   seconds (30) between two executors that are killed under contenders +killed, which
 #                are added to those that are timed if it is set; KILL_SEED (1) chooses them
+#                OUT/gpu_session.json says whether the executors' memory grows from round to round
 #   CPU_APPS     applications by which the CPU is asked (4), CPU_CORES of each
 #   DSDGEN       the folder tools of the TPC's own kit, built, with which large tables are
 #                written much faster; see tpcds_tables.py

@@ -231,29 +231,33 @@ def goals(rows):
                 "value": max(equal, default=None),
             }
         )
-    return found + kept_goals(rows)
+    return found + [
+        *kept_goals(rows, "host", HOST_SCALE, "host memory", "sort"),
+        *kept_goals(rows, "gpu", GPU_SCALE, "GPUs", "multithreaded"),
+    ]
 
 
-def kept_goals(rows):
-    """TPC-DS on host memory with a keeper, beside sort shuffle in the same run."""
+def kept_goals(rows, where, scale, on, other):
+    """TPC-DS with a keeper, beside a shuffle by files in the same run."""
     by_case = {
         row["case"]: row
         for row in rows
         if "fault" not in row
-        and (row["where"], row["scale"], row["kill_every"]) == ("host", HOST_SCALE, KEPT_KILL_EVERY)
+        and (row["where"], row["scale"], row["kill_every"]) == (where, scale, KEPT_KILL_EVERY)
     }
-    kept, sort = by_case.get("zerohop+keeper"), by_case.get("sort")
-    if not kept or not sort:
+    kept, files = by_case.get("zerohop+keeper"), by_case.get(other)
+    if not kept or not files:
         return []
-    about = f"TPC-DS scale {HOST_SCALE} on host memory{KEPT} and an executor killed every {KEPT_KILL_EVERY} s"
+    about = f"TPC-DS scale {scale} on {on}{KEPT} and an executor killed every {KEPT_KILL_EVERY} s"
     common = [
         query
         for query in kept["queries"]
-        if query in sort["queries"] and all(all(row["queries"][query][:2]) for row in (kept, sort))
+        if query in files["queries"]
+        and all(all(row["queries"][query][:2]) for row in (kept, files))
     ]
     ours, theirs = (
         sum(row["queries"][query][1] - row["queries"][query][0] for query in common)
-        for row in (kept, sort)
+        for row in (kept, files)
     )
     return [
         {
@@ -263,7 +267,7 @@ def kept_goals(rows):
         },
         {"goal": f"{about}, map tasks run again", "at_most": 0, "value": kept["map_tasks_again"]},
         {
-            "goal": f"{about}, extra seconds over sort shuffle's",
+            "goal": f"{about}, extra seconds over those of {other}",
             "at_most": 0.5,
             "value": round(ours / theirs, 3) if theirs > 0 else None,
         },
@@ -281,26 +285,29 @@ def lines(file):
 
 
 def gpu_tpcds(folder):
-    """What rapids.sh tpcds has left of contenders named ...+killed, and of the same undisturbed."""
+    """What rapids.sh tpcds has left of contenders named ...+killed, and of the same undisturbed.
+
+    Where the CPU's rows are not known, those of the undisturbed runs are what must come."""
     runs, deaths = lines(folder / "tpcds.jsonl"), lines(folder / "killed.jsonl")
     equal = {
         (row["case"], row["query"]): row.get("equal") for row in lines(folder / "tpcds_equal.jsonl")
-    }
+    } or as_undisturbed(runs)
     # Where no round was timed, the one that warms up says it, for both alike.
     first = min(1, max((row["iteration"] for row in runs), default=0))
     times = collections.defaultdict(list)
     for row in runs:
         if row["iteration"] >= first and "error" not in row:
             times[row["case"], row["query"]].append(row["seconds"])
-    middle = {key: round(statistics.median(seconds), 3) for key, seconds in times.items()}
+    # A kill hits some of the rounds: a median would leave it out.
+    mean = {key: round(statistics.fmean(seconds), 3) for key, seconds in times.items()}
     failed = {(row["case"], row["query"]) for row in runs if "error" in row}
     for case in sorted({row["case"] for row in runs if row["case"].endswith("+killed")}):
         queries = {}
         for query in dict.fromkeys(row["query"] for row in runs if row["case"] == case):
             right = equal.get((case, query)) if (case, query) not in failed else False
             queries[query] = [
-                middle.get((case.removesuffix("+killed"), query)),
-                middle.get((case, query)),
+                mean.get((case.removesuffix("+killed"), query)),
+                mean.get((case, query)),
                 right,
             ]
         mine = [row for row in deaths if row["case"] == case]
@@ -310,8 +317,26 @@ def gpu_tpcds(folder):
             "scale": runs[0]["scale"],
             "every": mine[0]["every"] if mine else None,
             "kills": collections.Counter(f"{case}-{row['session']}" for row in mine),
+            "again": sum(row.get("map_tasks_again", 0) for row in runs if row["case"] == case),
             "queries": queries,
         }
+
+
+def as_undisturbed(runs):
+    """{(case, query): whether every run of a killed contender gave the rows of all undisturbed ones}"""
+    found = collections.defaultdict(set)
+    for row in runs:
+        if "error" not in row:
+            found[row["case"], row["query"]].add(row["checksum"])
+    calm = collections.defaultdict(set)
+    for (case, query), checksums in found.items():
+        if not case.endswith("+killed"):
+            calm[query] |= checksums
+    return {
+        (case, query): len(calm[query] | checksums) == 1
+        for (case, query), checksums in found.items()
+        if case.endswith("+killed") and calm[query]
+    }
 
 
 def rounded(seconds):

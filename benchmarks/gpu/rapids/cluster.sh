@@ -200,6 +200,7 @@ vary() { # a variation of a contender
       echo "--conf spark.rapids.shuffle.kudo.serializer.write.mode=GPU
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
       ;;
+    keeper) echo "--conf spark.zerohop.keeper=true" ;;
     sync) echo "--conf spark.zerohop.device.asyncCommit=false" ;;
     unsummed) echo "--conf spark.zerohop.checksum.enabled=false" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
@@ -209,7 +210,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac

@@ -24,6 +24,7 @@
   results.py tpch COMMIT_FILE OUT.json TPCH.jsonl
   results.py etl COMMIT_FILE OUT.json ETL.jsonl
   results.py tpcds COMMIT_FILE OUT.json TPCDS.jsonl
+  results.py session COMMIT_FILE OUT.json SESSION.jsonl
   results.py tpcds_check COMMIT_FILE OUT.json RUNS.jsonl EQUAL.jsonl
 """
 
@@ -39,7 +40,7 @@ from measurement import measurement
 from measurements import write
 from operators_table import operators
 from tiers import tiers
-from tpcds import tpcds
+from tpcds import session, tpcds
 from tpcds_check import tpcds_check
 from tpch import etl, tpch
 
@@ -57,6 +58,7 @@ def main():
         "kudo": kudo,
         "neighbour": neighbour,
         "operators": operators,
+        "session": session,
         "tax": tax,
         "tiers": tiers,
         "tpch": tpch,

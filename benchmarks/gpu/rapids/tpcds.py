@@ -264,3 +264,27 @@ def tpcds(out, commit_file, file):
     failed = [f"{row['case']} {row['query']}: {row['error']}" for row in rows if "error" in row]
     if failed:
         sys.exit("\n".join(failed))
+
+
+def session(out, commit_file, file):
+    """Whether the executors' memory is flat over an application's rounds, the first of which warms up."""
+    rows = [json.loads(line) for line in open(file)]
+    rounds = [row for row in rows if row["case"] == OURS and row["iteration"] > 0]
+    if len(rounds) < 3:
+        print("memory of a session is compared where three rounds have ended")
+        return
+    value = measurement(pathlib.Path(out).stem, commit_file, rows)
+    first, last = rounds[0], rounds[-1]
+    about = f"TPC-DS scale {rows[0]['scale']:g}, {value['host']['gpus']} GPUs, round {last['iteration']} over round {first['iteration']}"
+    value["goals"] = [
+        {
+            "goal": f"{about}, {of.removesuffix('_bytes').replace('_', ' ')} bytes of the executors",
+            "at_most": 1.05,
+            "value": round(last[of] / first[of], 3),
+        }
+        for of in ("resident_bytes", "heap_bytes", "pool_reserved_bytes")
+        if first.get(of)
+    ]
+    write(out, value)
+    for goal in value["goals"]:
+        print(goal)

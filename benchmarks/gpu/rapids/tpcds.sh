@@ -10,7 +10,7 @@ tpcds() {
   answers="$out/answers"
   runs="$out/tpcds.jsonl"
   [ "$mode" = report ] || tpcds_tables
-  [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers" "$out/killed.jsonl"
+  [ -n "${APPEND:-}" ] || [ "$mode" = report ] || rm -rf "$runs" "$answers" "$out/killed.jsonl" "$out/session.jsonl"
   case "$mode" in
     tables) ;;
     answers) tpcds_answers || status=1 ;;
@@ -115,5 +115,6 @@ tpcds_report() {
   # Where nobody knows the CPU's rows there is nothing to compare with: what is timed has checksums.
   [ ! -d "$known" ] || python3 "$dir/rapids/results.py" tpcds_check "$dir/commit" "$out/gpu_tpcds_check.json" "$runs" "$out/tpcds_equal.jsonl" || status=1
   python3 "$dir/rapids/results.py" tpcds "$dir/commit" "$out/gpu_tpcds.json" "$runs" || status=1
+  [ ! -f "$out/session.jsonl" ] || python3 "$dir/rapids/results.py" session "$dir/commit" "$out/gpu_session.json" "$out/session.jsonl" || status=1
   return "$status"
 }

@@ -153,7 +153,7 @@ public final class GpuBenchApp {
         GpuExchanges.query(name, step.millions * 1_000_000, step.maps, step.partitions);
     meter.reset();
     overflow.reset();
-    final TierGauges before = TierGauges.ask(context);
+    final Map<String, Long> before = ExecutorGauges.tiers(context);
     times.reset();
     final long start = System.nanoTime();
     final List<Row> result = spark.sql(query).collectAsList();
@@ -179,7 +179,7 @@ public final class GpuBenchApp {
     row.put("staged_bytes", outcome.stagedBytes());
     row.put("overflow_bytes", overflow.spilledBytes());
     row.put("overflow_file_bytes", overflow.fileBytes());
-    TierGauges.ask(context).put(row, before);
+    ExecutorGauges.putTiers(row, before, ExecutorGauges.tiers(context));
     row.put("result", new ArrayList<>(result).toString());
     JsonLines.append(out, row);
     System.gc(); // Lets Spark drop the shuffle's blocks.

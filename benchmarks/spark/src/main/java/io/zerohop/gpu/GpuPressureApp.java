@@ -212,7 +212,7 @@ public final class GpuPressureApp {
   }
 
   private long gauge(final String name) {
-    return TierGauges.ask(context).sums().getOrDefault(name, 0L);
+    return ExecutorGauges.tiers(context).getOrDefault(name, 0L);
   }
 
   private <T> T onExecutor(final Step<T> step) {

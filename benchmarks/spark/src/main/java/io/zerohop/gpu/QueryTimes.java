@@ -16,7 +16,8 @@ import org.apache.spark.sql.SparkSession;
 /**
  * Times queries for one shuffle. A row of the result has seconds, the milliseconds of the stages
  * that shuffle, what became of the plan, and a checksum by which the shuffles are compared; or the
- * reason of a failure.
+ * reason of a failure. A row of the file {@code session.jsonl} beside it has the executors' memory
+ * after a round.
  */
 final class QueryTimes {
   private final SparkSession spark;
@@ -81,13 +82,24 @@ final class QueryTimes {
         }
       }
       runner.forgetShuffles();
+      JsonLines.append(out.resolveSibling("session.jsonl"), memory(round));
     }
     return failed;
   }
 
+  /** What the session holds after a round, to see whether it grows. */
+  private Map<String, Object> memory(final int round) {
+    final Map<String, Object> row = new LinkedHashMap<>();
+    row.put("case", shuffle);
+    row.put("scale", scale);
+    row.put("iteration", round);
+    row.putAll(ExecutorGauges.memory(context));
+    return row;
+  }
+
   private void measure(final String query, final Map<String, Object> row, final Path answers)
       throws IOException, ExecutionException, TimeoutException, InterruptedException {
-    final TierGauges before = TierGauges.ask(context);
+    final Map<String, Long> before = ExecutorGauges.tiers(context);
     meter.reset();
     final QueryRun run = runner.run(set.query(query, scale));
     final Outcome outcome = meter.outcome(query, run.answer().rows(), run.seconds());
@@ -99,7 +111,8 @@ final class QueryTimes {
     row.put("local_bytes", outcome.localBytes());
     row.put("peer_bytes", outcome.peerBytes());
     row.put("staged_bytes", outcome.stagedBytes());
-    TierGauges.ask(context).put(row, before);
+    row.put("map_tasks_again", outcome.mapTasksAgain());
+    ExecutorGauges.putTiers(row, before, ExecutorGauges.tiers(context));
     row.put("gpu_exchanges", run.exchanges().gpu());
     row.put("cpu_exchanges", run.exchanges().cpu());
     row.put("plan", run.plan().toMap());
