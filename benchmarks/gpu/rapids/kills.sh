@@ -34,11 +34,13 @@ host_runner() { # number, seconds
 
 # All suites, beginning with another one each time, so that a short soak has some of all.
 host_suites() { # turn
-  local all=("-s io.zerohop.spark.faults.ExecutorLossSuite" "-s io.zerohop.spark.faults.SentLossSuite") suite i
+  local all=("-s io.zerohop.spark.faults.ExecutorLossSuite" "-s io.zerohop.spark.faults.SentLossSuite"
+    "-s io.zerohop.spark.faults.KeeperLossSuite") suite i
   for suite in SpeculationSuite DecommissionSuite DynamicAllocationSuite; do
     all+=("-s io.zerohop.spark.faults.$suite -z killed")
   done
   [ -z "${SENT:-}" ] || all=("${all[1]}")
+  [ -z "${KEPT:-}" ] || all=("${all[2]}")
   for ((i = 0; i < ${#all[@]}; i++)); do echo "${all[($1 + i) % ${#all[@]}]}"; done
 }
 
