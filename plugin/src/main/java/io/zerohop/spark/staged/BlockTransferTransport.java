@@ -7,7 +7,6 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.spark.keeper.KeptId;
 import io.zerohop.spark.log.SparkCode;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -91,12 +90,7 @@ public final class BlockTransferTransport implements FallbackTransport {
 
   /** Returns whether the blocks are this very executor's. */
   public boolean isOwn(final BlockSource source) {
-    return executorOf(source).equals(env.executorId());
-  }
-
-  /** The owner as Spark knows it: of kept blocks, too, as long as it lives. */
-  private static String executorOf(final BlockSource source) {
-    return KeptId.executorOf(((BlockManagerId) source.address()).executorId());
+    return source.executorId().equals(env.executorId());
   }
 
   private void readOwn(final BlockSource source, final Block block, final Sink sink) {
@@ -129,7 +123,7 @@ public final class BlockTransferTransport implements FallbackTransport {
         .fetchBlocks(
             owner.host(),
             owner.port(),
-            executorOf(source),
+            source.executorId(),
             blocks.stream().map(Block::toString).toArray(String[]::new),
             new Listener(source, byId, files, sink),
             manager);

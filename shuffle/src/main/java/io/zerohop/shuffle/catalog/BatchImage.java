@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
@@ -139,7 +138,7 @@ public final class BatchImage {
         head += EntryLayout.BATCH_BYTES;
         table += (int) tableBytes(partitions, batch);
       }
-      buffer.putInt(offset + EntryLayout.CRC_OFFSET, checksum(buffer, offset, bytes));
+      buffer.putInt(offset + EntryLayout.CRC_OFFSET, EntryCursor.checksum(buffer, offset, bytes));
     }
 
     /**
@@ -164,17 +163,7 @@ public final class BatchImage {
         to.putLong(head + EntryLayout.BATCH_BASE, region.offset());
         head += EntryLayout.BATCH_BYTES;
       }
-      to.putInt(toOffset + EntryLayout.CRC_OFFSET, checksum(to, toOffset, bytes));
-    }
-
-    /** Returns whether an entry's checksum is right. */
-    static boolean isIntact(final DirectBuffer buffer, final int offset, final int bytes) {
-      return checksum(buffer, offset, bytes) == buffer.getInt(offset + EntryLayout.CRC_OFFSET);
-    }
-
-    private static int checksum(final DirectBuffer buffer, final int offset, final int bytes) {
-      return Crc32c.of(
-          buffer.addressOffset() + offset + EntryLayout.CRC_FROM, bytes - EntryLayout.CRC_FROM);
+      to.putInt(toOffset + EntryLayout.CRC_OFFSET, EntryCursor.checksum(to, toOffset, bytes));
     }
 
     private static void writeTable(

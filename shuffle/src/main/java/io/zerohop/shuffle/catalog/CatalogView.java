@@ -4,7 +4,6 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.catalog.LaneTable.LaneLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
@@ -207,7 +206,7 @@ public final class CatalogView {
         throw damaged();
       }
       if (verified.get(slot) != word) {
-        if (!EntryImage.isIntact(buffer, at, length)) {
+        if (!EntryCursor.isIntact(buffer, at, length)) {
           throw damaged();
         }
         verified.set(slot, word);

@@ -1,11 +1,13 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView.ChunkView;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import org.agrona.DirectBuffer;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +36,17 @@ public final class EntryCursor {
   private int extentLength;
   private int extentChecksum;
   private boolean extentChecked;
+
+  /** Returns whether the checksum of an entry is right. */
+  static boolean isIntact(final DirectBuffer buffer, final int offset, final int bytes) {
+    return checksum(buffer, offset, bytes) == buffer.getInt(offset + EntryLayout.CRC_OFFSET);
+  }
+
+  /** Returns the checksum that an entry of so many bytes carries. */
+  static int checksum(final DirectBuffer buffer, final int offset, final int bytes) {
+    return Crc32c.of(
+        buffer.addressOffset() + offset + EntryLayout.CRC_FROM, bytes - EntryLayout.CRC_FROM);
+  }
 
   /** Points the cursor at an entry whose bytes all lie in the chunk; the owner needs no view. */
   void wrap(

@@ -130,7 +130,7 @@ final class ShuffleChunk {
   /** Returns whether the entry of so many bytes at this offset is what was written. */
   boolean isIntact(final int entryOffset, final int entryBytes) {
     return buffer.getInt(entryOffset + EntryLayout.BYTES_OFFSET) == entryBytes
-        && EntryImage.isIntact(buffer, entryOffset, entryBytes);
+        && EntryCursor.isIntact(buffer, entryOffset, entryBytes);
   }
 
   /** Points a cursor at the entry of so many bytes at this offset. */
