@@ -2,6 +2,7 @@ package io.zerohop.spark.control;
 
 import io.netty.util.concurrent.Future;
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -133,16 +134,10 @@ public final class SparkControlChannel implements ControlChannel {
         asking.createClientFactory(
             List.of(new AuthClientBootstrap(transport, ControlSecurity.USER, keys)));
     this.connector = new ControlConnector(clients);
-    boolean listening = false;
-    try {
+    try (Undo undo = new Undo(this::closeTransport, connector)) {
       this.server =
           answering == null ? null : listen(answering, bindHost, conf.port(), transport, keys);
-      listening = true;
-    } finally {
-      if (!listening) {
-        connector.close();
-        closeTransport();
-      }
+      undo.done();
     }
   }
 

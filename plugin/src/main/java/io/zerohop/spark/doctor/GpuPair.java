@@ -6,6 +6,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
 import io.zerohop.device.Segment;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.time.Duration;
@@ -45,17 +46,12 @@ final class GpuPair implements AutoCloseable {
     this.owner = owner;
     this.reader = reader;
     this.bytes = bytes;
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this)) {
       source = keep(owner.allocate(bytes));
       seen = owner == reader ? source : keep(reader.map(source.export(), owner.name()));
       target = keep(reader.allocate(bytes));
       stream = keep(reader.openStream("doctor"));
-      done = true;
-    } finally {
-      if (!done) {
-        close();
-      }
+      undo.done();
     }
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.spark.doctor;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.ShuffleNode;
@@ -56,15 +57,10 @@ final class NodePair implements AutoCloseable {
     final byte[] secret = newSecret();
     partitions = bytes / BLOCK_BYTES;
     owner = ShuffleNode.start(setup(base, "owner", secret, bytes));
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this::closeOwner)) {
       write();
       reader = ShuffleNode.start(setup(base, "reader", secret, BLOCK_BYTES));
-      done = true;
-    } finally {
-      if (!done) {
-        closeOwner();
-      }
+      undo.done();
     }
   }
 

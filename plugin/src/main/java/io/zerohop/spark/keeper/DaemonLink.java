@@ -1,6 +1,7 @@
 package io.zerohop.spark.keeper;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.posix.Deadline;
@@ -115,17 +116,12 @@ public final class DaemonLink implements AutoCloseable {
   public DaemonLink(final int fd, final Deadline deadline) {
     this.fd = fd;
     this.deadline = deadline;
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this)) {
       final int uid = (int) (Sockets.peer(fd) >>> 32);
       if (uid != Descriptor.userId()) {
         throw failure("the other end is of user " + Integer.toUnsignedString(uid), "");
       }
-      done = true;
-    } finally {
-      if (!done) {
-        close();
-      }
+      undo.done();
     }
   }
 

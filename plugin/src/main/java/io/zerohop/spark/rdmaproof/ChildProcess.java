@@ -1,5 +1,6 @@
 package io.zerohop.spark.rdmaproof;
 
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
@@ -60,8 +61,7 @@ final class ChildProcess implements Side.Worker {
     this.process = process;
     this.log = log;
     ALIVE.add(this);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this)) {
       Threads.daemon(
               () -> {
                 lines(process.getInputStream(), this::printed);
@@ -71,11 +71,7 @@ final class ChildProcess implements Side.Worker {
           .start();
       Threads.daemon(() -> lines(process.getErrorStream(), this::complained), "proof-errors")
           .start();
-      done = true;
-    } finally {
-      if (!done) {
-        close();
-      }
+      undo.done();
     }
   }
 
@@ -104,15 +100,9 @@ final class ChildProcess implements Side.Worker {
     } catch (final IOException e) {
       throw new ProofException("a process cannot be started: " + e.getMessage(), e);
     }
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(child)) {
       child.ask(START, "open", kind.key(), Integer.toString(side.gpu()), side.host());
-      done = true;
-      return child;
-    } finally {
-      if (!done) {
-        child.close();
-      }
+      return undo.keep(child);
     }
   }
 

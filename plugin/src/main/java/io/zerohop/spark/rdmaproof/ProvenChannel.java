@@ -1,5 +1,6 @@
 package io.zerohop.spark.rdmaproof;
 
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
@@ -66,8 +67,7 @@ final class ProvenChannel implements AutoCloseable {
       throws IOException {
     final Deadline deadline = Deadline.in(limit);
     this.socket = socket;
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(socket)) {
       if (server != null) {
         socket.connect(server, deadline.remainingMillis());
       }
@@ -76,11 +76,7 @@ final class ProvenChannel implements AutoCloseable {
           server == null ? proveAsServer(secret, deadline) : proveAsClient(secret, deadline);
       this.sending = keys.sending();
       this.receiving = keys.receiving();
-      done = true;
-    } finally {
-      if (!done) {
-        socket.close();
-      }
+      undo.done();
     }
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.spark.sent;
 
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.transport.remote.Carrier.Completion;
@@ -135,16 +136,11 @@ final class PortRoad implements Road {
       widening.set(false);
       return;
     }
-    boolean handedOver = false;
-    try {
+    try (Undo undo = new Undo(further::release)) {
       means.executor().execute(this::openAnother);
-      handedOver = true;
+      undo.done();
     } catch (final RejectedExecutionException e) {
       LOG.debug("this executor is shutting down", e);
-    } finally {
-      if (!handedOver) {
-        further.release();
-      }
     }
   }
 
@@ -191,25 +187,15 @@ final class PortRoad implements Road {
       done.done("the connection was lost"); // Netty's threads may have ended with it.
       return;
     }
-    Message message = null;
-    Lane lane = null;
-    boolean begun = false;
-    try {
-      message = message(id, offset, address, bytes);
-      lane = lane();
+    try (Undo undo = new Undo()) {
+      final Message message = message(id, offset, address, bytes);
+      undo.add(message::release);
+      final Lane lane = lane();
+      undo.add(() -> lane.underWay().decrementAndGet());
       upload(message, lane, done);
-      begun = true;
+      undo.done();
     } catch (final RuntimeException | OutOfMemoryError e) { // Nobody stands behind this thread.
       done.done(String.valueOf(e.getMessage()));
-    } finally {
-      if (!begun) {
-        if (lane != null) {
-          lane.underWay().decrementAndGet();
-        }
-        if (message != null) {
-          message.release();
-        }
-      }
     }
   }
 
@@ -241,8 +227,7 @@ final class PortRoad implements Road {
   private void upload(final Message message, final Lane lane, final Completion done) {
     final int bytes = message.body().remaining();
     codecs.begins();
-    boolean begun = false;
-    try {
+    try (Undo undo = new Undo(() -> codecs.ended(0))) {
       lane.connection()
           .upload(
               message.id(),
@@ -253,11 +238,7 @@ final class PortRoad implements Road {
                 message.release(means.executor());
                 ended(reply, failure, done);
               });
-      begun = true;
-    } finally {
-      if (!begun) {
-        codecs.ended(0);
-      }
+      undo.done();
     }
   }
 
@@ -287,8 +268,7 @@ final class PortRoad implements Road {
     } catch (final RuntimeException | OutOfMemoryError e) {
       return null; // It goes as it is.
     }
-    boolean used = false;
-    try {
+    try (Undo undo = new Undo(copy::release)) {
       final ByteBuffer body = Memory.view(copy.address(), most).order(ByteOrder.LITTLE_ENDIAN);
       final long begun = means.clock().nanos();
       final int left = codec.compress(plain, body.putInt(sum));
@@ -299,13 +279,9 @@ final class PortRoad implements Road {
       }
       body.limit(body.position() + left).position(0);
       means.saved().add(bytes - body.remaining());
-      used = true;
+      undo.done();
       return new Message(
           UploadId.compressed(id, offset, codec, body.remaining(), bytes), body, copy);
-    } finally {
-      if (!used) {
-        copy.release();
-      }
     }
   }
 

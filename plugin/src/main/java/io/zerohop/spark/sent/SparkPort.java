@@ -1,5 +1,6 @@
 package io.zerohop.spark.sent;
 
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.SentCodec;
@@ -72,15 +73,9 @@ public record SparkPort(
   public Carrier start(final RemoteThreads threads, final Slabs slabs, final Clock clock) {
     final PortCarrier carrier =
         new PortCarrier(this, new Connections(spark, security), threads, slabs, clock);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(carrier::end)) {
       carrier.test();
-      done = true;
-      return carrier;
-    } finally {
-      if (!done) {
-        carrier.end();
-      }
+      return undo.keep(carrier);
     }
   }
 
