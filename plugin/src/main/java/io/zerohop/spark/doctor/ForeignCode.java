@@ -1,21 +1,27 @@
 package io.zerohop.spark.doctor;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.StringTokenizer;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides which other jars the doctor may load. Root may load only what nobody else can change:
- * each file, and each folder and link on the way to it. Needs nothing but the JDK. Not thread safe.
+ * Decides which other jars the doctor and keepers may load. Root may load only what nobody else can
+ * change: each file, and each folder and link on the way to it. Needs nothing but the JDK. Not
+ * thread safe.
  */
 public final class ForeignCode {
   private static final int ROOT = 0;
@@ -75,6 +81,50 @@ public final class ForeignCode {
     } catch (final IOException e) {
       return folder + " cannot be read: " + e;
     }
+  }
+
+  /**
+   * Looks at a class path as this process sees it, which may be another container than the
+   * executor's. Folders that will not do are left out, such as an executor's own of settings.
+   *
+   * @param jars folders in which all of it has to lie; any if there is none
+   * @throws IOException if others can change it, or it is elsewhere
+   */
+  public String classPath(final String classPath, final List<Path> jars) throws IOException {
+    final List<String> entries = new ArrayList<>();
+    final StringTokenizer all = new StringTokenizer(classPath, File.pathSeparator);
+    while (all.hasMoreTokens()) {
+      final String entry = all.nextToken();
+      final boolean isNeeded = entries.isEmpty() || entry.endsWith(".jar");
+      try {
+        entries.add(entry(Path.of(entry), jars).toString());
+      } catch (final IOException e) {
+        if (isNeeded) {
+          throw e;
+        }
+      }
+    }
+    if (entries.isEmpty()) {
+      throw new IOException("it is empty"); // Java would take the daemon's own directory.
+    }
+    return String.join(File.pathSeparator, entries);
+  }
+
+  private Path entry(final Path entry, final List<Path> jars) throws IOException {
+    final Path path;
+    try {
+      path = entry.toRealPath();
+    } catch (final NoSuchFileException e) {
+      throw new IOException("the daemon sees no " + entry, e);
+    }
+    if (!jars.isEmpty() && jars.stream().noneMatch(path::startsWith)) {
+      throw new IOException(path + " is in no folder of --jars");
+    }
+    final String changeable = changeable(path);
+    if (changeable != null) {
+      throw new IOException(changeable);
+    }
+    return path;
   }
 
   /** Returns what on the way to a file others than its user can change; null if nothing. */

@@ -158,15 +158,7 @@ public final class KeeperCommand implements Callable<Integer> {
     if (size.equals("auto")) {
       return Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / 2;
     }
-    try {
-      final long bytes = Keys.size(size);
-      if (bytes >= KeeperDaemon.MIN_BYTES) {
-        return bytes;
-      }
-    } catch (final ArithmeticException | IllegalArgumentException e) {
-      throw invalid("--size: " + e.getMessage());
-    }
-    throw invalid("--size is " + KeeperDaemon.MIN_BYTES + " bytes or more");
+    return size("--size", size, KeeperDaemon.MIN_BYTES);
   }
 
   private long fileBytes() {
@@ -176,15 +168,19 @@ public final class KeeperCommand implements Callable<Integer> {
     if (dir == null) {
       throw invalid("--files needs --dir");
     }
+    return size("--files", fileSize, 0);
+  }
+
+  private long size(final String option, final String text, final long min) {
     try {
-      final long bytes = Keys.size(fileSize);
-      if (bytes >= 0) {
+      final long bytes = Keys.size(text);
+      if (bytes >= min) {
         return bytes;
       }
     } catch (final ArithmeticException | IllegalArgumentException e) {
-      throw invalid("--files: " + e.getMessage());
+      throw invalid(option + ": " + e.getMessage());
     }
-    throw invalid("--files is 0 bytes or more");
+    throw invalid(option + " is " + min + " bytes or more");
   }
 
   private int count(final String option, final int value) {

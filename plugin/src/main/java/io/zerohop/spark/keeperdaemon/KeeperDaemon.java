@@ -1,6 +1,7 @@
 package io.zerohop.spark.keeperdaemon;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.SocketFolder;
@@ -19,19 +20,15 @@ import io.zerohop.spark.keeper.DaemonLink.Kind;
 import io.zerohop.spark.keeper.KeeperLaunch;
 import io.zerohop.spark.keeper.KeeperShare;
 import io.zerohop.spark.log.SparkCode;
-import java.io.File;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.StringTokenizer;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -135,25 +132,17 @@ final class KeeperDaemon implements AutoCloseable {
     this.starts = new PerMinute(limits.starts(), clock);
     this.lines = new PerMinute(limits.starts(), clock);
     folder = SocketFolder.open(base, KeeperShare.FOLDER);
-    SocketFolder.Claim claimed = null;
-    boolean done = false;
-    try {
-      claimed = folder.claim(SERVING);
+    try (Undo undo = new Undo(folder)) {
+      final SocketFolder.Claim claimed = folder.claim(SERVING);
       if (claimed == null) {
         throw new ZerohopException(
             Category.FALLBACK, Message.of("another daemon serves here").at(base.toString()));
       }
+      undo.add(claimed);
       claim = claimed;
       listener = folder.listen(DaemonLink.SOCKET, BACKLOG);
       wakeup = Sockets.newWakeup();
-      done = true;
-    } finally {
-      if (!done) {
-        if (claimed != null) {
-          claimed.close();
-        }
-        folder.close();
-      }
+      undo.done();
     }
   }
 
@@ -173,17 +162,11 @@ final class KeeperDaemon implements AutoCloseable {
       final Consumer<Message> log) {
     NativeLibrary.require();
     final KeeperDaemon daemon = new KeeperDaemon(base, limits, rules, starter, clock, log);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(daemon)) {
       final Thread thread = Threads.daemon(daemon::serve, "zerohop-keeper-daemon");
       thread.start();
       daemon.server = thread; // From now on it releases all.
-      done = true;
-      return daemon;
-    } finally {
-      if (!done) {
-        daemon.close();
-      }
+      return undo.keep(daemon);
     }
   }
 
@@ -227,17 +210,11 @@ final class KeeperDaemon implements AutoCloseable {
       refused(Message.of("more than " + MAX_REQUESTS + " concurrent requests"));
       return;
     }
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(requests::release, () -> Descriptor.close(fd))) {
       Threads.daemon(() -> answer(fd), "zerohop-keeper-request").start();
-      done = true;
+      undo.done();
     } catch (final ZerohopException e) {
       refused(e.message());
-    } finally {
-      if (!done) {
-        Descriptor.close(fd);
-        requests.release();
-      }
     }
   }
 
@@ -265,7 +242,7 @@ final class KeeperDaemon implements AutoCloseable {
     }
     final String classPath;
     try {
-      classPath = checked(request.classPath());
+      classPath = new ForeignCode(Descriptor.userId()).classPath(request.classPath(), rules.jars());
     } catch (final IOException e) {
       refuse(
           link,
@@ -292,48 +269,6 @@ final class KeeperDaemon implements AutoCloseable {
 
   /** The outcome of a request; with the process if there is a new one. */
   private record Started(Answer answer, @Nullable Child child) {}
-
-  /**
-   * Looks at a class path as this process sees it, which may be another container than the
-   * executor's. Folders that will not do are left out, such as an executor's own of settings.
-   */
-  private String checked(final String classPath) throws IOException {
-    final ForeignCode owners = new ForeignCode(Descriptor.userId());
-    final List<String> entries = new ArrayList<>();
-    final StringTokenizer all = new StringTokenizer(classPath, File.pathSeparator);
-    while (all.hasMoreTokens()) {
-      final String entry = all.nextToken();
-      final boolean isNeeded = entries.isEmpty() || entry.endsWith(".jar");
-      try {
-        entries.add(checked(Path.of(entry), owners).toString());
-      } catch (final IOException e) {
-        if (isNeeded) {
-          throw e;
-        }
-      }
-    }
-    if (entries.isEmpty()) {
-      throw new IOException("it is empty"); // Java would take the daemon's own directory.
-    }
-    return String.join(File.pathSeparator, entries);
-  }
-
-  private Path checked(final Path entry, final ForeignCode owners) throws IOException {
-    final Path path;
-    try {
-      path = entry.toRealPath();
-    } catch (final NoSuchFileException e) {
-      throw new IOException("the daemon sees no " + entry, e);
-    }
-    if (!rules.jars().isEmpty() && rules.jars().stream().noneMatch(path::startsWith)) {
-      throw new IOException(path + " is in no folder of --jars");
-    }
-    final String changeable = owners.changeable(path);
-    if (changeable != null) {
-      throw new IOException(changeable);
-    }
-    return path;
-  }
 
   private synchronized Started start(final DaemonLink.Start request, final String classPath) {
     final String application = Arrays.toString(request.application());
