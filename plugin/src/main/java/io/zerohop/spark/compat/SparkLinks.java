@@ -2,6 +2,7 @@ package io.zerohop.spark.compat;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.log.UnusableException;
+import java.io.IOException;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
@@ -14,6 +15,7 @@ import org.apache.spark.SSLOptions;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.TaskContext;
+import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.util.ConfigProvider;
 import org.apache.spark.network.util.MapConfigProvider;
 import org.apache.spark.scheduler.MapStatus;
@@ -21,9 +23,11 @@ import org.apache.spark.scheduler.MapStatus$;
 import org.apache.spark.scheduler.SparkListenerJobStart;
 import org.apache.spark.scheduler.StageInfo;
 import org.apache.spark.serializer.Serializer;
+import org.apache.spark.shuffle.IndexShuffleBlockResolver;
 import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.BlockManagerMaster;
 import org.apache.spark.util.collection.ExternalSorter;
+import org.jspecify.annotations.Nullable;
 import scala.Option;
 import scala.Tuple2;
 import scala.collection.Seq;
@@ -110,6 +114,62 @@ public final class SparkLinks {
   /** Loaded separately, because only the order of spilling needs it. */
   private static final class Jobs {
     static final MethodHandle STAGES = SeqMethod.find(SparkListenerJobStart.class, "stageInfos");
+  }
+
+  /** The map outputs that Spark's resolver has files of. */
+  public static Seq<?> storedShuffles(final IndexShuffleBlockResolver index) {
+    try {
+      return (Seq<?>) Stored.GET.invokeExact(index);
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Loaded separately, because only executors that are decommissioned need it. */
+  private static final class Stored {
+    static final MethodHandle GET =
+        SeqMethod.find(IndexShuffleBlockResolver.class, "getStoredShuffles");
+  }
+
+  /** Has migrated blocks of a shuffle refused; nothing before Spark 4.0. */
+  public static void skip(final IndexShuffleBlockResolver index, final int shuffleId) {
+    if (From40.SKIP != null) {
+      try {
+        From40.SKIP.invoke(index, shuffleId);
+      } catch (final Throwable e) {
+        throw rethrow(e);
+      }
+    }
+  }
+
+  /** The form of a buffer that goes over a connection with TLS. */
+  public static Object toSslBytes(final ManagedBuffer buffer) throws IOException {
+    if (From40.TO_SSL == null) {
+      return buffer.convertToNetty(); // Where nobody asks.
+    }
+    try {
+      return From40.TO_SSL.invoke(buffer);
+    } catch (final IOException e) {
+      throw e;
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
+  }
+
+  /** Methods that Spark has from 4.0 on. */
+  private static final class From40 {
+    static final @Nullable MethodHandle SKIP =
+        find(IndexShuffleBlockResolver.class, "addShuffleToSkip", int.class);
+    static final @Nullable MethodHandle TO_SSL = find(ManagedBuffer.class, "convertToNettyForSsl");
+
+    private static @Nullable MethodHandle find(
+        final Class<?> owner, final String name, final Class<?>... parameters) {
+      try {
+        return MethodHandles.lookup().unreflect(owner.getMethod(name, parameters));
+      } catch (final ReflectiveOperationException e) {
+        return null;
+      }
+    }
   }
 
   /** Apart from the other handles, which a Spark may lack that has these methods. */

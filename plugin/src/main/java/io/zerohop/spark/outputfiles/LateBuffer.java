@@ -1,13 +1,10 @@
 package io.zerohop.spark.outputfiles;
 
+import io.zerohop.spark.compat.SparkLinks;
 import java.io.IOException;
 import java.io.InputStream;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.invoke.MethodType;
 import java.nio.ByteBuffer;
 import org.apache.spark.network.buffer.ManagedBuffer;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A buffer whose bytes are prepared only when Spark requests them, in the thread that sends them.
@@ -51,40 +48,7 @@ public abstract class LateBuffer extends ManagedBuffer {
   /** Spark has it from 4.0 on. */
   @Override
   public final Object convertToNettyForSsl() throws IOException {
-    return SslBytes.of(bytes());
-  }
-
-  /**
-   * The form of a buffer that goes over an encrypted connection: a method that buffers have from
-   * Spark 4.0 on.
-   */
-  private static final class SslBytes {
-    private static final @Nullable MethodHandle CONVERT = find();
-
-    private SslBytes() {}
-
-    private static @Nullable MethodHandle find() {
-      try {
-        return MethodHandles.publicLookup()
-            .findVirtual(
-                ManagedBuffer.class, "convertToNettyForSsl", MethodType.methodType(Object.class));
-      } catch (final NoSuchMethodException | IllegalAccessException e) {
-        return null; // Before 4.0, where nobody asks.
-      }
-    }
-
-    static Object of(final ManagedBuffer buffer) throws IOException {
-      if (CONVERT == null) {
-        return buffer.convertToNetty();
-      }
-      try {
-        return CONVERT.invoke(buffer);
-      } catch (final IOException | RuntimeException | Error e) {
-        throw e;
-      } catch (final Throwable e) {
-        throw new IOException(e);
-      }
-    }
+    return SparkLinks.toSslBytes(bytes());
   }
 
   /** A buffer of {@link #ofFile}. Thread safe. */

@@ -4,18 +4,14 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
+import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.outputfiles.LateBuffer;
 import io.zerohop.spark.outputfiles.MapOutputFiles;
 import io.zerohop.spark.sent.Uploads;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.lang.invoke.MethodHandle;
-import java.lang.invoke.MethodHandles;
-import java.lang.reflect.Method;
-import java.util.Arrays;
 import java.util.LinkedHashSet;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -150,7 +146,7 @@ public final class ZerohopBlockResolver
   @Override
   public Seq<ShuffleBlockInfo> getStoredShuffles() {
     final Set<ShuffleBlockInfo> stored = new LinkedHashSet<>();
-    final Iterator<?> inFiles = StoredShuffles.of(index).iterator();
+    final Iterator<?> inFiles = SparkLinks.storedShuffles(index).iterator();
     while (inFiles.hasNext()) {
       stored.add((ShuffleBlockInfo) inFiles.next());
     }
@@ -210,7 +206,7 @@ public final class ZerohopBlockResolver
   @Override
   public void addShuffleToSkip(final int shuffleId) {
     skipped.add(shuffleId);
-    StoredShuffles.skip(index, shuffleId);
+    SparkLinks.skip(index, shuffleId);
   }
 
   @Override
@@ -235,53 +231,5 @@ public final class ZerohopBlockResolver
   @Override
   public void stop() {
     index.stop();
-  }
-
-  /**
-   * Two methods of Spark's index resolver that cannot be linked directly by one jar: the first
-   * returns another {@code Seq} with each Scala version, the second came with Spark 4.0.
-   */
-  private static final class StoredShuffles {
-    private static final @Nullable MethodHandle GET = find("getStoredShuffles");
-
-    /** Absent before Spark 4.0. */
-    private static final @Nullable MethodHandle SKIP = find("addShuffleToSkip");
-
-    private StoredShuffles() {}
-
-    /** The shuffles that the resolver has files of. */
-    static scala.collection.Seq<?> of(final IndexShuffleBlockResolver index) {
-      return (scala.collection.Seq<?>) call(Objects.requireNonNull(GET, "a method"), index);
-    }
-
-    /** Tells the resolver to refuse migrated blocks of a shuffle; nothing before Spark 4.0. */
-    static void skip(final IndexShuffleBlockResolver index, final int shuffleId) {
-      if (SKIP != null) {
-        call(SKIP, index, shuffleId);
-      }
-    }
-
-    private static Object call(final MethodHandle handle, final Object... arguments) {
-      try {
-        return handle.invokeWithArguments(arguments);
-      } catch (final RuntimeException | Error e) {
-        throw e;
-      } catch (final Throwable e) {
-        throw new IllegalStateException(e);
-      }
-    }
-
-    private static @Nullable MethodHandle find(final String name) {
-      final Method method =
-          Arrays.stream(IndexShuffleBlockResolver.class.getMethods())
-              .filter(candidate -> candidate.getName().equals(name) && !candidate.isBridge())
-              .findFirst()
-              .orElse(null);
-      try {
-        return method == null ? null : MethodHandles.lookup().unreflect(method);
-      } catch (final IllegalAccessException e) {
-        throw new IllegalStateException("Spark hides " + method, e);
-      }
-    }
   }
 }
