@@ -6,6 +6,8 @@ import io.zerohop.spark.log.SparkCode;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.spark.SparkEnv;
@@ -25,53 +27,49 @@ public final class LocalDirs {
 
   private LocalDirs() {}
 
-  /** Writes a file where Spark wants it. */
+  /** Writes a file into a directory; without one, into the directory that Spark chooses. */
   @FunctionalInterface
-  public interface Usual<T> {
-    T write() throws IOException;
-  }
-
-  /** Writes it into a directory. */
-  @FunctionalInterface
-  public interface Other<T> {
-    T write(String dir) throws IOException;
+  public interface Writer<T> {
+    T write(@Nullable String dir) throws IOException;
   }
 
   /**
-   * Writes a file into the first directory that takes it.
+   * Writes a file into the first directory that takes it: the one that Spark chooses, or another.
    *
    * @param what is written, for messages
    * @throws IOException if none does; it says why, for each
    * @throws ZerohopException if what is written cannot be read
    */
-  public static <T> T firstThatWorks(final String what, final Usual<T> usual, final Other<T> other)
-      throws IOException {
-    final IOException failure;
-    try {
-      return usual.write();
-    } catch (final ZerohopException e) {
-      throw e; // Of what is to be written, so no other directory would do.
-    } catch (final Exception e) {
-      // Scala throws what it does not declare.
-      failure =
-          new IOException(
-              what
-                  + " could not be written to any of Spark's local directories (spark.local.dir): "
-                  + e,
-              e);
-    }
-    for (final String dir : SparkEnv.get().blockManager().diskBlockManager().localDirsString()) {
+  public static <T> T firstThatWorks(final String what, final Writer<T> writer) throws IOException {
+    final List<@Nullable String> dirs = new ArrayList<>();
+    dirs.add(null);
+    dirs.addAll(List.of(SparkEnv.get().blockManager().diskBlockManager().localDirsString()));
+    IOException failure = null;
+    for (final String dir : dirs) {
       try {
-        final T written = other.write(dir);
-        say(what, dir, failure);
+        final T written = writer.write(dir);
+        if (failure != null) {
+          say(what, String.valueOf(dir), failure);
+        }
         return written;
       } catch (final ZerohopException e) {
-        throw e;
+        throw e; // Of what is to be written, so no other directory would do.
       } catch (final Exception e) {
-        failure.addSuppressed(new IOException(dir + ": " + e, e));
+        // Scala throws what it does not declare.
+        if (failure == null) {
+          failure =
+              new IOException(
+                  what
+                      + " could not be written to any of Spark's local directories"
+                      + " (spark.local.dir): "
+                      + e,
+                  e);
+        } else {
+          failure.addSuppressed(new IOException(dir + ": " + e, e));
+        }
       }
     }
-    throw failure;
+    throw Objects.requireNonNull(failure, "why");
   }
 
   private static void say(final String what, final String dir, final IOException failure) {

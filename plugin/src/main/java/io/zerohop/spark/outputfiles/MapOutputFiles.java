@@ -1,6 +1,7 @@
 package io.zerohop.spark.outputfiles;
 
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.extent.ExtentWriter;
@@ -175,7 +176,6 @@ public final class MapOutputFiles implements ColdStorage {
       throws IOException {
     return LocalDirs.firstThatWorks(
         "map output " + mapId + " of shuffle " + shuffleId,
-        () -> writeInto(null, shuffleId, mapId, partitions, data),
         dir -> writeInto(dir, shuffleId, mapId, partitions, data));
   }
 
@@ -194,17 +194,11 @@ public final class MapOutputFiles implements ColdStorage {
       throws IOException {
     final long[] lengths = new long[partitions];
     final OutputFile file = new OutputFile(new int[partitions], dir);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(() -> file.delete(shuffleId, mapId))) {
       bytes.add(data.write(file.data(shuffleId, mapId), lengths, file.checksums()));
       file.writeIndex(shuffleId, mapId, lengths);
       keep(shuffleId, mapId, file);
-      done = true;
-      return lengths;
-    } finally {
-      if (!done) {
-        file.delete(shuffleId, mapId);
-      }
+      return undo.keep(lengths);
     }
   }
 

@@ -3,10 +3,12 @@ package io.zerohop.spark.outputfiles;
 import java.io.BufferedOutputStream;
 import java.io.File;
 import java.io.FileOutputStream;
+import java.io.FilterOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.util.function.UnaryOperator;
 import java.util.zip.CRC32C;
+import java.util.zip.CheckedOutputStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -65,16 +67,9 @@ public final class PartitionOutputStream extends OutputStream {
     OutputStream wrap(int partition, OutputStream out);
   }
 
-  private static final class KeepOpen extends OutputStream {
-    private final OutputStream out;
-
+  private static final class KeepOpen extends FilterOutputStream {
     KeepOpen(final OutputStream out) {
-      this.out = out;
-    }
-
-    @Override
-    public void write(final int b) throws IOException {
-      out.write(b);
+      super(out);
     }
 
     @Override
@@ -83,26 +78,19 @@ public final class PartitionOutputStream extends OutputStream {
     }
 
     @Override
-    public void flush() throws IOException {
-      out.flush();
-    }
-
-    @Override
     public void close() throws IOException {
-      out.flush();
+      flush();
     }
   }
 
   /** A buffered file that knows how many bytes went in, and their checksum. Not thread safe. */
-  public static final class CountingFile extends OutputStream {
+  public static final class CountingFile extends CheckedOutputStream {
     private static final int BUFFER_BYTES = 256 << 10;
 
-    private final OutputStream out;
-    private final CRC32C checksum = new CRC32C();
     private long bytes;
 
     public CountingFile(final File file) throws IOException {
-      out = new BufferedOutputStream(new FileOutputStream(file), BUFFER_BYTES);
+      super(new BufferedOutputStream(new FileOutputStream(file), BUFFER_BYTES), new CRC32C());
     }
 
     /**
@@ -141,28 +129,21 @@ public final class PartitionOutputStream extends OutputStream {
 
     /** CRC32C of what was written since this was asked last. */
     private int takeChecksum() {
-      final int value = (int) checksum.getValue();
-      checksum.reset();
+      final int value = (int) getChecksum().getValue();
+      getChecksum().reset();
       return value;
     }
 
     @Override
     public void write(final int b) throws IOException {
-      out.write(b);
-      checksum.update(b);
+      super.write(b);
       bytes++;
     }
 
     @Override
     public void write(final byte[] source, final int offset, final int length) throws IOException {
-      out.write(source, offset, length);
-      checksum.update(source, offset, length);
+      super.write(source, offset, length);
       bytes += length;
-    }
-
-    @Override
-    public void close() throws IOException {
-      out.close();
     }
   }
 }

@@ -50,20 +50,13 @@ final class SpilledBatches implements OverflowFiles {
    */
   @Override
   public void spill(final HostBlocks batch) throws IOException {
-    final SparkEnv env = SparkEnv.get();
-    final SerializerManager serializers = env.serializerManager();
+    final SerializerManager serializers = SparkEnv.get().serializerManager();
     final String name = "zerohop_batch_" + UUID.randomUUID();
     final NativeBytes copier = new NativeBytes();
     final PartitionBytes source = (partition, out) -> copier.copy(batch, partition, out);
     spilled.add(
         LocalDirs.firstThatWorks(
             "a batch of a map output",
-            () ->
-                SpilledBatch.write(
-                    env.blockManager().diskBlockManager().createTempShuffleBlock()._2(),
-                    serializers,
-                    partitions,
-                    source),
             dir -> SpilledBatch.write(LocalDirs.file(dir, name), serializers, partitions, source)));
   }
 

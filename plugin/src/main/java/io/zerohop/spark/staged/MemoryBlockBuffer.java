@@ -1,5 +1,6 @@
 package io.zerohop.spark.staged;
 
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.spark.log.SparkCode;
@@ -120,26 +121,15 @@ final class MemoryBlockBuffer extends LateBuffer {
   private ManagedBuffer wrapInFile(final MapOutputLease output) throws IOException {
     final String name = "zerohop_block_" + UUID.randomUUID();
     return LocalDirs.firstThatWorks(
-        blocks.name(),
-        () ->
-            wrapInFile(
-                output,
-                SparkEnv.get().blockManager().diskBlockManager().createTempLocalBlock()._2()),
-        dir -> wrapInFile(output, LocalDirs.file(dir, name)));
+        blocks.name(), dir -> wrapInFile(output, LocalDirs.file(dir, name)));
   }
 
   private ManagedBuffer wrapInFile(final MapOutputLease output, final File file)
       throws IOException {
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(() -> Files.deleteIfExists(file.toPath()))) {
       final long bytes = write(output, file);
       temporary = file;
-      done = true;
-      return new FileSegmentManagedBuffer(TRANSPORT, file, 0, bytes);
-    } finally {
-      if (!done) {
-        Files.deleteIfExists(file.toPath());
-      }
+      return undo.keep(new FileSegmentManagedBuffer(TRANSPORT, file, 0, bytes));
     }
   }
 
