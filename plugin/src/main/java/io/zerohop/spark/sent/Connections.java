@@ -1,27 +1,32 @@
 package io.zerohop.spark.sent;
 
-import io.netty.buffer.ByteBufInputStream;
-import io.netty.buffer.Unpooled;
+import io.zerohop.device.Message;
 import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.control.ControlConnector;
+import io.zerohop.spark.sent.Uploads.Arriving;
 import io.zerohop.spark.sent.Uploads.Reply;
 import io.zerohop.spark.sent.Uploads.UploadId;
-import java.io.InputStream;
 import java.nio.ByteBuffer;
+import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BiConsumer;
+import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.TransportContext;
-import org.apache.spark.network.buffer.ManagedBuffer;
 import org.apache.spark.network.buffer.NioManagedBuffer;
 import org.apache.spark.network.client.RpcResponseCallback;
 import org.apache.spark.network.client.TransportClient;
@@ -32,6 +37,7 @@ import org.apache.spark.network.server.NoOpRpcHandler;
 import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
 import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.serializer.JavaSerializer;
+import org.apache.spark.storage.BlockManagerId;
 import org.apache.spark.storage.StorageLevel;
 import org.jspecify.annotations.Nullable;
 import scala.Tuple2;
@@ -176,7 +182,7 @@ final class Connections implements AutoCloseable {
       final ByteBuffer header = new UploadBlockStream(id.encode().name(), metadata).toByteBuffer();
       final Outcome outcome = new Outcome(end);
       try {
-        client.uploadStream(new NioManagedBuffer(header), new Body(body), outcome);
+        client.uploadStream(new NioManagedBuffer(header), new NioManagedBuffer(body), outcome);
       } catch (final RuntimeException | OutOfMemoryError e) {
         if (outcome.forget()) {
           close();
@@ -242,50 +248,116 @@ final class Connections implements AutoCloseable {
       closed = true;
       client.getChannel().close();
     }
+  }
 
-    /** Sent as it lies, without a copy of ours. */
-    private static final class Body extends ManagedBuffer {
-      private final ByteBuffer bytes;
+  /**
+   * An upload to this executor itself, as others make them. It shows whether the Spark at hand has
+   * the way at all, and whether it takes uploads now, which it does not once the executor is being
+   * decommissioned. Thread safe; the connection is its connections'.
+   */
+  static final class SelfTest {
+    private static final int BYTES = 64;
 
-      Body(final ByteBuffer bytes) {
-        this.bytes = bytes;
+    private final Connections connections;
+    private final Supplier<BlockManagerId> self;
+    private final Clock clock;
+    private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
+    private final ReentrantLock turn = new ReentrantLock();
+
+    /** Used by who has the turn. */
+    private @Nullable Connection connection;
+
+    /**
+     * @param self where this executor's block port is
+     */
+    SelfTest(
+        final Connections connections, final Supplier<BlockManagerId> self, final Clock clock) {
+      this.connections = connections;
+      this.self = self;
+      this.clock = clock;
+    }
+
+    /**
+     * Runs it, one at a time.
+     *
+     * @throws ExchangeException if it does not come within the limit, or the thread is interrupted
+     */
+    void run(final Duration limit) {
+      if (!takeTurn(limit)) {
+        throw new ExchangeException(
+            Reason.TIMEOUT, "this executor's block port is still being tested by another thread");
       }
-
-      @Override
-      public long size() {
-        return bytes.remaining();
+      try {
+        runAlone(limit);
+      } finally {
+        turn.unlock();
       }
+    }
 
-      @Override
-      public ByteBuffer nioByteBuffer() {
-        return bytes.duplicate();
+    private boolean takeTurn(final Duration limit) {
+      try {
+        return clock.tryLock(turn, limit.multipliedBy(2)); // The other connects, and then waits.
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        return false;
       }
+    }
 
-      @Override
-      public InputStream createInputStream() {
-        return new ByteBufInputStream(Unpooled.wrappedBuffer(bytes));
+    private void runAlone(final Duration limit) {
+      Connection to = connection;
+      if (to == null || !to.alive()) {
+        final BlockManagerId own = self.get();
+        to = connections.connect(own.host(), own.port(), limit);
+        connection = to;
       }
+      final CompletableFuture<Reply> end = new CompletableFuture<>();
+      to.upload(
+          UploadId.word(UploadId.ECHO, secret, 0, BYTES),
+          ByteBuffer.allocate(BYTES),
+          (reply, failure) -> {
+            if (failure == null) {
+              end.complete(reply);
+            } else {
+              end.completeExceptionally(failure);
+            }
+          });
+      try {
+        final Reply reply = clock.get(end, limit);
+        if (reply != Reply.TAKEN) {
+          throw new ExchangeException(
+              Reason.PROTOCOL,
+              "this executor's block port does not hand uploads on (" + reply + ")");
+        }
+      } catch (final ExecutionException | TimeoutException e) {
+        to.close();
+        throw new ExchangeException(
+            Reason.CLOSED,
+            Message.of("this executor takes no uploads, as when it is being decommissioned")
+                .because(e),
+            e);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+        throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
+      }
+    }
 
-      @Override
-      public ManagedBuffer retain() {
-        return this;
+    /** What takes it. */
+    @Nullable Arriving arriving(final UploadId id) {
+      if (id.number() != secret || id.length() != BYTES) {
+        return null;
       }
+      return new Arriving() {
+        @Override
+        public void bytes(final ByteBuffer piece) {}
 
-      @Override
-      public ManagedBuffer release() {
-        return this;
-      }
+        @Override
+        public Reply complete() {
+          return Reply.TAKEN;
+        }
 
-      @Override
-      public Object convertToNetty() {
-        return Unpooled.wrappedBuffer(bytes);
-      }
-
-      /** Spark has it from 4.0 on. */
-      @Override
-      public Object convertToNettyForSsl() {
-        return Unpooled.wrappedBuffer(bytes);
-      }
+        @Override
+        public void failed(final String why) {}
+      };
     }
   }
 }

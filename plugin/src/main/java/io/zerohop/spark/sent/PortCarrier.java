@@ -15,11 +15,11 @@ import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.Connections.SelfTest;
 import io.zerohop.spark.sent.MessageCodec.CodecChoice;
 import io.zerohop.spark.sent.SparkPort.Neighbours;
 import io.zerohop.spark.sent.SparkPort.PortEncryption;
 import io.zerohop.spark.sent.Uploads.Arriving;
-import io.zerohop.spark.sent.Uploads.Reply;
 import io.zerohop.spark.sent.Uploads.UploadId;
 import io.zerohop.spark.sent.WordBodies.ArrivingWord;
 import java.nio.ByteBuffer;
@@ -27,17 +27,12 @@ import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Map;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ExecutionException;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
-import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -399,117 +394,6 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     synchronized void forget(final String executorId) {
       known.remove(executorId);
       askAgain = clock.nanos();
-    }
-  }
-
-  /**
-   * An upload to this executor itself, as others make them. It shows whether the Spark at hand has
-   * the way at all, and whether it takes uploads now, which it does not once the executor is being
-   * decommissioned. Thread safe; the connection is its connections'.
-   */
-  private static final class SelfTest {
-    private static final int BYTES = 64;
-
-    private final Connections connections;
-    private final Supplier<BlockManagerId> self;
-    private final Clock clock;
-    private final long secret = new SecureRandom().nextLong() & Long.MAX_VALUE;
-    private final ReentrantLock turn = new ReentrantLock();
-
-    /** Used by who has the turn. */
-    private @Nullable Connection connection;
-
-    /**
-     * @param self where this executor's block port is
-     */
-    SelfTest(
-        final Connections connections, final Supplier<BlockManagerId> self, final Clock clock) {
-      this.connections = connections;
-      this.self = self;
-      this.clock = clock;
-    }
-
-    /**
-     * Runs it, one at a time.
-     *
-     * @throws ExchangeException if it does not come within the limit, or the thread is interrupted
-     */
-    void run(final Duration limit) {
-      if (!takeTurn(limit)) {
-        throw new ExchangeException(
-            Reason.TIMEOUT, "this executor's block port is still being tested by another thread");
-      }
-      try {
-        runAlone(limit);
-      } finally {
-        turn.unlock();
-      }
-    }
-
-    private boolean takeTurn(final Duration limit) {
-      try {
-        return clock.tryLock(turn, limit.multipliedBy(2)); // The other connects, and then waits.
-      } catch (final InterruptedException e) {
-        Thread.currentThread().interrupt();
-        return false;
-      }
-    }
-
-    private void runAlone(final Duration limit) {
-      Connection to = connection;
-      if (to == null || !to.alive()) {
-        final BlockManagerId own = self.get();
-        to = connections.connect(own.host(), own.port(), limit);
-        connection = to;
-      }
-      final CompletableFuture<Reply> end = new CompletableFuture<>();
-      to.upload(
-          UploadId.word(UploadId.ECHO, secret, 0, BYTES),
-          ByteBuffer.allocate(BYTES),
-          (reply, failure) -> {
-            if (failure == null) {
-              end.complete(reply);
-            } else {
-              end.completeExceptionally(failure);
-            }
-          });
-      try {
-        final Reply reply = clock.get(end, limit);
-        if (reply != Reply.TAKEN) {
-          throw new ExchangeException(
-              Reason.PROTOCOL,
-              "this executor's block port does not hand uploads on (" + reply + ")");
-        }
-      } catch (final ExecutionException | TimeoutException e) {
-        to.close();
-        throw new ExchangeException(
-            Reason.CLOSED,
-            Message.of("this executor takes no uploads, as when it is being decommissioned")
-                .because(e),
-            e);
-      } catch (final InterruptedException e) {
-        Thread.currentThread().interrupt();
-        throw new ExchangeException(Reason.CLOSED, "interrupted while connecting", e);
-      }
-    }
-
-    /** What takes it. */
-    @Nullable Arriving arriving(final UploadId id) {
-      if (id.number() != secret || id.length() != BYTES) {
-        return null;
-      }
-      return new Arriving() {
-        @Override
-        public void bytes(final ByteBuffer piece) {}
-
-        @Override
-        public Reply complete() {
-          return Reply.TAKEN;
-        }
-
-        @Override
-        public void failed(final String why) {}
-      };
     }
   }
 }
