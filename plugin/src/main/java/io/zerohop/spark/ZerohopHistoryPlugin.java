@@ -39,7 +39,7 @@ public final class ZerohopHistoryPlugin implements AppHistoryServerPlugin, Histo
     try {
       @SuppressWarnings("unchecked")
       final Function<ElementTrackingStore, SparkListener> listeners =
-          EntryClass.make(Function.class, "ui.HistoryListener", new Class<?>[0]);
+          EntryClass.make(Function.class, "ui.HistoryTab", new Class<?>[0]);
       return none.$colon$colon(listeners.apply(store));
     } catch (final RuntimeException | LinkageError e) {
       LOG.info("zerohop: no tab GPU Shuffle with this Spark", e);

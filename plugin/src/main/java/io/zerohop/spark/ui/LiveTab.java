@@ -11,7 +11,6 @@ import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportSender.DriverReports;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.ReportJson;
-import io.zerohop.spark.ui.HistoryListener.ModelListener;
 import io.zerohop.spark.watch.DriverWatch;
 import java.util.List;
 import java.util.function.Consumer;
@@ -54,7 +53,7 @@ public final class LiveTab implements DriverWatch {
         env.rpcEnv(), report -> context.listenerBus().post(new ShuffleReportEvent(report)));
     if (context.ui().isDefined()) {
       final ShuffleModel model = new ShuffleModel();
-      context.addSparkListener(new ModelListener(model));
+      context.addSparkListener(model);
       nameHosts(env.blockManager(), model);
       ShuffleTab.attach(context.ui().get(), model::snapshot);
       LOG.info("Zerohop: the tab {} is at {}", ShuffleTab.NAME, ShuffleTab.url(context.ui().get()));

@@ -26,14 +26,20 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.apache.spark.executor.TaskMetrics;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerEvent;
+import org.apache.spark.scheduler.SparkListenerExecutorAdded;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 
 /**
- * The reports of all executors, added up. Bounded, whatever the reports say: values that no
- * executor writes are refused, sums stop at a limit, pairs of executors beyond theirs are added up
- * by node, the shuffle that was used least recently goes, and of the points of an executor every
- * second one. Thread safe.
+ * The reports of all executors, added up, as Spark's listener bus or an event log has them.
+ * Bounded, whatever the reports say: values that no executor writes are refused, sums stop at a
+ * limit, pairs of executors beyond theirs are added up by node, the shuffle that was used least
+ * recently goes, and of the points of an executor every second one. Thread safe.
  */
-final class ShuffleModel {
+final class ShuffleModel extends SparkListener {
   /** Before the name of a node: those of its executors whose pairs are not kept. */
   static final String OTHERS_OF = ReportCounters.OTHERS + " of ";
 
@@ -45,10 +51,10 @@ final class ShuffleModel {
 
   private final Limits limits;
   private final ReportBounds bounds = new ReportBounds();
-  private final Map<PairKey, Pair> pairs = new HashMap<>();
+  private final Map<Pair.Key, Pair> pairs = new HashMap<>();
 
   /** Pairs that found no room there, by nodes; an executor stands for all of its node. */
-  private final Map<PairKey, Pair> nodePairs = new HashMap<>();
+  private final Map<Pair.Key, Pair> nodePairs = new HashMap<>();
 
   /** The executor that stands for a node, by what is known of the node. */
   private final Map<String, String> standing = new HashMap<>();
@@ -109,6 +115,31 @@ final class ShuffleModel {
     this.rates = new RateLine(limits.points);
   }
 
+  @Override
+  public void onOtherEvent(final SparkListenerEvent event) {
+    if (event instanceof ShuffleReportEvent known && known.report() != null) {
+      add(known.report());
+    }
+  }
+
+  @Override
+  public void onExecutorAdded(final SparkListenerExecutorAdded event) {
+    isOn(event.executorId(), event.executorInfo().executorHost());
+  }
+
+  @Override
+  public void onTaskEnd(final SparkListenerTaskEnd event) {
+    final TaskMetrics metrics = event.taskMetrics();
+    if (metrics != null && metrics.shuffleReadMetrics().totalBlocksFetched() > 0) {
+      ran(metrics.executorRunTime(), metrics.shuffleReadMetrics().fetchWaitTime());
+    }
+  }
+
+  @Override
+  public void onExecutorRemoved(final SparkListenerExecutorRemoved event) {
+    removed(event.executorId(), event.time());
+  }
+
   /** Adds what an executor reports, as far as it is within bounds. */
   synchronized void add(final ShuffleReport given) {
     final ShuffleReport report = bounds.admit(given);
@@ -153,15 +184,15 @@ final class ShuffleModel {
   }
 
   private void add(final String reader, final ShuffleReport.Flow flow) {
-    final PairKey key = new PairKey(reader, flow.owner(), flow.path(), flow.link());
-    if (pairs.size() < limits.pairs || pairs.containsKey(key)) {
-      pairs.merge(key, key.pair(flow), Pair::plus);
+    final Pair pair = Pair.of(reader, flow);
+    if (pairs.size() < limits.pairs || pairs.containsKey(pair.key())) {
+      pairs.merge(pair.key(), pair, Pair::plus);
       return;
     }
-    final PairKey nodes = key.between(standing(reader), standing(flow.owner()));
-    final boolean room = nodePairs.size() < 4 * limits.pairs || nodePairs.containsKey(nodes);
-    final PairKey as = room ? nodes : key.between(ReportCounters.OTHERS, ReportCounters.OTHERS);
-    nodePairs.merge(as, as.pair(flow), Pair::plus);
+    final Pair nodes = pair.between(standing(reader), standing(flow.owner()));
+    final boolean room = nodePairs.size() < 4 * limits.pairs || nodePairs.containsKey(nodes.key());
+    final Pair as = room ? nodes : pair.between(ReportCounters.OTHERS, ReportCounters.OTHERS);
+    nodePairs.merge(as.key(), as, Pair::plus);
   }
 
   /** Returns the executor that stands for all of an executor's node. */
@@ -330,12 +361,11 @@ final class ShuffleModel {
   private synchronized UiSnapshot copy() {
     final Map<String, String> nodes = nodes();
     final List<Pair> pairList = new ArrayList<>(pairs.values());
-    final Map<PairKey, Pair> others = new HashMap<>();
-    nodePairs.forEach(
-        (key, sum) -> {
-          final PairKey as = key.between(othersOf(key.reader, nodes), othersOf(key.owner, nodes));
-          others.merge(as, sum.between(as.reader, as.owner), Pair::plus);
-        });
+    final Map<Pair.Key, Pair> others = new HashMap<>();
+    for (final Pair sum : nodePairs.values()) {
+      final Pair as = sum.between(othersOf(sum.reader(), nodes), othersOf(sum.owner(), nodes));
+      others.merge(as.key(), as, Pair::plus);
+    }
     pairList.addAll(others.values());
     final List<Shuffle> shuffleList = new ArrayList<>();
     shuffles.forEach((id, sum) -> shuffleList.add(sum.copy(id)));
@@ -388,25 +418,6 @@ final class ShuffleModel {
           nodes.put(executor, named ? host : machine);
         });
     return nodes;
-  }
-
-  private record PairKey(String reader, String owner, String path, String link) {
-    PairKey between(final String otherReader, final String otherOwner) {
-      return new PairKey(otherReader, otherOwner, path, link);
-    }
-
-    Pair pair(final ShuffleReport.Flow flow) {
-      return new Pair(
-          reader,
-          owner,
-          path,
-          link,
-          flow.blocks(),
-          flow.bytes(),
-          flow.busyMillis(),
-          flow.fullBytes(),
-          flow.fullMillis());
-    }
   }
 
   private static final class ShuffleSum {

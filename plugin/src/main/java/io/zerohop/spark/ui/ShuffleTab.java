@@ -74,4 +74,12 @@ final class ShuffleTab extends SparkUITab {
       return pages.inFrame(request, ShuffleTab.NAME, new Unparsed(content.apply(query)), tab);
     }
   }
+
+  /**
+   * The method that Spark 3.5 for Scala 2.12 calls on a page: there {@code Seq} is the general one.
+   * The compiler adds this method to the page, beside that of Scala 2.13.
+   */
+  interface RenderJavax212 {
+    scala.collection.Seq<Node> render(javax.servlet.http.HttpServletRequest request);
+  }
 }

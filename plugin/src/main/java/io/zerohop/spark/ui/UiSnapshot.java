@@ -3,6 +3,7 @@ package io.zerohop.spark.ui;
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport.Cause;
+import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Keeper;
 import java.util.List;
 import java.util.Map;
@@ -99,6 +100,26 @@ public record UiSnapshot(
     /** Takes a link that is missing for the path. */
     public Pair {
       link = link == null ? path : link;
+    }
+
+    /** Identifies a pair. */
+    record Key(String reader, String owner, String path, String link) {}
+
+    static Pair of(final String reader, final Flow flow) {
+      return new Pair(
+          reader,
+          flow.owner(),
+          flow.path(),
+          flow.link(),
+          flow.blocks(),
+          flow.bytes(),
+          flow.busyMillis(),
+          flow.fullBytes(),
+          flow.fullMillis());
+    }
+
+    Key key() {
+      return new Key(reader, owner, path, link);
     }
 
     /** Returns this with another one's counts added. A sum of what is within bounds stays there. */

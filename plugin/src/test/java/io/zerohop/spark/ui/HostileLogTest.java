@@ -54,7 +54,7 @@ class HostileLogTest {
   private String page(final InputStream log) throws Exception {
     final ElementTrackingStore store = new ElementTrackingStore(kept, new SparkConf(false));
     final ReplayListenerBus bus = new ReplayListenerBus();
-    bus.addListener(new HistoryListener().apply(store));
+    bus.addListener(new HistoryTab().apply(store));
     try {
       bus.replay(log, "log", false, bus.replay$default$4());
     } catch (final Exception e) {
