@@ -1,11 +1,20 @@
 package io.zerohop.spark.ui;
 
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
 import java.util.Locale;
+import org.apache.commons.text.StringEscapeUtils;
+import org.apache.spark.ui.UIUtils;
 
 /** A piece of HTML that is also well-formed XML, under construction. Not thread safe. */
 final class Html {
   /** Classes of a table, as Spark has them. */
   static final String TABLE = "table table-bordered table-sm table-striped";
+
+  private static final DateTimeFormatter CLOCK =
+      DateTimeFormatter.ofPattern("uuuu-MM-dd HH:mm:ss", Locale.ROOT)
+          .withZone(ZoneId.systemDefault());
 
   private static final String[] UNITS = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
 
@@ -19,7 +28,7 @@ final class Html {
 
   /** Text of anybody. */
   Html text(final String any) {
-    text.append(escape(any));
+    text.append(StringEscapeUtils.escapeXml10(any));
     return this;
   }
 
@@ -78,47 +87,12 @@ final class Html {
 
   /** A time in words, as on Spark's own pages. */
   static String duration(final long millis) {
-    final double seconds = millis / 1e3;
-    final double minutes = seconds / 60;
-    final double hours = minutes / 60;
-    return millis < 100
-        ? millis + " ms"
-        : seconds < 1
-            ? words("%.1f s", seconds)
-            : seconds < 60
-                ? words("%.0f s", seconds)
-                : minutes < 10
-                    ? words("%.1f min", minutes)
-                    : minutes < 60 ? words("%.0f min", minutes) : words("%.1f h", hours);
+    return UIUtils.formatDuration(millis);
   }
 
-  private static String words(final String format, final double value) {
-    return String.format(Locale.ROOT, format, value);
-  }
-
-  static String escape(final String any) {
-    final StringBuilder safe = new StringBuilder(any.length() + 16);
-    any.codePoints().forEach(point -> escape(safe, point));
-    return safe.toString();
-  }
-
-  private static void escape(final StringBuilder safe, final int point) {
-    switch (point) {
-      case '<' -> safe.append("&lt;");
-      case '>' -> safe.append("&gt;");
-      case '&' -> safe.append("&amp;");
-      case '"' -> safe.append("&quot;");
-      case '\'' -> safe.append("&#39;");
-      default -> {
-        // XML has no way to write control characters and lone surrogates.
-        final boolean writable =
-            point >= ' '
-                && (point < 0xD800 || point > 0xDFFF)
-                && point != 0xFFFE
-                && point != 0xFFFF;
-        safe.appendCodePoint(writable ? point : ' ');
-      }
-    }
+  /** A moment in words, in this process' time zone. */
+  static String clock(final long millis) {
+    return CLOCK.format(Instant.ofEpochMilli(millis));
   }
 
   /**

@@ -4,7 +4,6 @@ import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.ui.UiSnapshot.NodeKeeper;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -127,76 +126,28 @@ final class NodeKeepers {
   }
 
   private static PagedTable<NodeKeeper> table() {
-    final PagedTable<NodeKeeper> table =
-        new PagedTable<NodeKeeper>("keepers")
-            .column(
-                "Node",
-                "",
-                Comparator.comparing(NodeKeeper::node),
-                (to, one) -> to.cell(one.node()))
-            .column(
-                "Keeper",
-                "Whether executors of the node are connected to it",
-                Comparator.comparing(NodeKeepers::state),
-                (to, one) -> to.cell(state(one)))
-            .column(
-                "Since",
-                "Start of the keeper",
-                Comparator.comparingLong(one -> one.keeper().started()),
-                (to, one) ->
-                    to.cell(
-                        one.keeper().started(),
-                        one.keeper().connected() ? Times.clock(one.keeper().started()) : ""))
-            .column(
-                "Release",
-                "",
-                Comparator.comparing(one -> one.keeper().release()),
-                (to, one) -> to.cell(one.keeper().release()));
-    count(table, "Restarts", "Keepers that followed another one", NodeKeeper::restarts);
-    size(table, "Holds", "Memory of executors that live and that have ended", Keeper::held);
-    size(table, "of", "Limit of the keeper", Keeper::limit);
-    size(table, "Left", "The part of executors that have ended", Keeper::left);
-    size(table, "Files", "In files, of executors that have ended", Keeper::files);
-    size(table, "of", "Limit of files; 0 if nothing goes there", Keeper::filesLimit);
-    count(table, "Outputs", "Map outputs of executors that have ended", of(Keeper::outputs));
-    count(table, "Adopted", "Map outputs that it took over", of(Keeper::adopted));
-    count(table, "Removed for room", "Map outputs, where memory was short", of(Keeper::removed));
-    count(table, "Refused", "Segments beyond its limit", of(Keeper::refused));
-    size(table, "To this node", "Memory that executors of the node got to map", Keeper::shared);
-    size(table, "Sent", "To executors of other nodes, and out of files", Keeper::sent);
-    return table.column(
-        "Last report",
-        "",
-        Comparator.comparingLong(NodeKeeper::timeMillis),
-        (to, one) -> to.cell(one.timeMillis(), Times.clock(one.timeMillis())));
+    return new PagedTable<NodeKeeper>("keepers")
+        .text("Node", "", NodeKeeper::node)
+        .text("Keeper", "Whether executors of the node are connected to it", NodeKeepers::state)
+        .time("Since", "Start of the keeper", of(Keeper::started))
+        .text("Release", "", one -> one.keeper().release())
+        .number("Restarts", "Keepers that followed another one", NodeKeeper::restarts)
+        .size("Holds", "Memory of executors that live and that have ended", of(Keeper::held))
+        .size("of", "Limit of the keeper", of(Keeper::limit))
+        .size("Left", "The part of executors that have ended", of(Keeper::left))
+        .size("Files", "In files, of executors that have ended", of(Keeper::files))
+        .size("of", "Limit of files; 0 if nothing goes there", of(Keeper::filesLimit))
+        .number("Outputs", "Map outputs of executors that have ended", of(Keeper::outputs))
+        .number("Adopted", "Map outputs that it took over", of(Keeper::adopted))
+        .number("Removed for room", "Map outputs, where memory was short", of(Keeper::removed))
+        .number("Refused", "Segments beyond its limit", of(Keeper::refused))
+        .size("To this node", "Memory that executors of the node got to map", of(Keeper::shared))
+        .size("Sent", "To executors of other nodes, and out of files", of(Keeper::sent))
+        .time("Last report", "", NodeKeeper::timeMillis);
   }
 
   private static ToLongFunction<NodeKeeper> of(final ToLongFunction<Keeper> value) {
     return one -> value.applyAsLong(one.keeper());
-  }
-
-  private static void count(
-      final PagedTable<NodeKeeper> table,
-      final String title,
-      final String tip,
-      final ToLongFunction<NodeKeeper> value) {
-    table.column(
-        title,
-        tip,
-        Comparator.comparingLong(value),
-        (to, one) -> to.number(value.applyAsLong(one)));
-  }
-
-  private static void size(
-      final PagedTable<NodeKeeper> table,
-      final String title,
-      final String tip,
-      final ToLongFunction<Keeper> value) {
-    table.column(
-        title,
-        tip,
-        Comparator.comparingLong(of(value)),
-        (to, one) -> to.size(value.applyAsLong(one.keeper())));
   }
 
   private static String state(final NodeKeeper one) {

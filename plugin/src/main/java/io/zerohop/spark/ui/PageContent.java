@@ -12,7 +12,6 @@ import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Series;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
-import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
 import java.util.List;
@@ -37,7 +36,7 @@ final class PageContent {
         snapshot.pairs().stream().filter(pair -> query.shows(pair.path())).toList();
     final Map<Link, Double> expected = expected(snapshot);
     LinkTable.render(page, pairs, expected);
-    TimeLine.render(page, snapshot.rates(), MemoryTimeline.of(snapshot.memory(), TimeLine.MOMENTS));
+    TimeLine.render(page, snapshot);
     form(page, query);
     NodeMatrix.render(page, pairs, snapshot.nodes(), expected, query);
     pairs(page, pairs, query);
@@ -219,11 +218,11 @@ final class PageContent {
             (to, pair) -> to.cell(LinkTable.name(Summary.link(pair))))
         .number("Blocks", "", Pair::blocks)
         .size("Bytes", "", Pair::bytes)
-        .column(
+        .number(
             "Time in use",
             "Time in which blocks came, in slots of 10 ms",
-            Comparator.comparingLong(Pair::busyMillis),
-            (to, pair) -> to.cell(pair.busyMillis(), Html.duration(pair.busyMillis())))
+            Pair::busyMillis,
+            (to, millis) -> to.cell(millis, Html.duration(millis)))
         .column(
             "Rate",
             "While blocks came without a break",
@@ -278,15 +277,10 @@ final class PageContent {
       page.raw("<p class=\"note\">" + snapshot.evictedContacts() + " older ones are not kept.</p>");
     }
     new PagedTable<ContactLine>("contacts")
-        .column(
-            "Time",
-            "",
-            Comparator.comparingLong(ContactLine::timeMillis),
-            (to, line) -> to.cell(line.timeMillis(), Times.clock(line.timeMillis())))
+        .time("Time", "", ContactLine::timeMillis)
         .executor("Executor", ContactLine::reader)
         .executor("Reads executor", ContactLine::owner)
-        .column(
-            "How", "", Comparator.comparing(ContactLine::how), (to, line) -> to.cell(line.how()))
+        .text("How", "", ContactLine::how)
         .render(page, snapshot.contacts(), query);
     page.raw("</details>");
   }
@@ -303,58 +297,6 @@ final class PageContent {
     page.raw("<div class=\"scroll stack\">");
     adviceTable(page, "zerohop-doctor-all", all);
     page.raw("</div></details>");
-  }
-
-  /** The pools of all executors together, at moments of equal distance. */
-  static final class MemoryTimeline {
-    private MemoryTimeline() {}
-
-    /**
-     * All executors' sums, the oldest first; each counts with what it said last before.
-     *
-     * @param most how many moments at most, at least 2
-     */
-    static List<Point> of(final List<Series> all, final int most) {
-      final List<Point> points = all.stream().flatMap(one -> one.points().stream()).toList();
-      if (points.isEmpty()) {
-        return List.of();
-      }
-      final long begin = points.stream().mapToLong(Point::timeMillis).min().getAsLong();
-      final long end = points.stream().mapToLong(Point::timeMillis).max().getAsLong();
-      final int steps = (int) Math.max(1, Math.min(most - 1, end - begin));
-      final List<Point> sums = new ArrayList<>();
-      for (int i = 0; i <= steps; i++) {
-        sums.add(sum(all, begin + (end - begin) * i / steps));
-      }
-      return sums;
-    }
-
-    private static Point sum(final List<Series> all, final long time) {
-      Point sum = new Point(time, 0, 0, 0, 0, 0, 0, 0, 0);
-      for (final Series one : all) {
-        Point last = null;
-        for (final Point point : one.points()) {
-          if (point.timeMillis() <= time) {
-            last = point;
-          }
-        }
-        sum = last == null ? sum : plus(sum, last);
-      }
-      return sum;
-    }
-
-    private static Point plus(final Point one, final Point other) {
-      return new Point(
-          one.timeMillis(),
-          one.hostUsed() + other.hostUsed(),
-          one.hostLimit() + other.hostLimit(),
-          one.deviceUsed() + other.deviceUsed(),
-          one.deviceLimit() + other.deviceLimit(),
-          one.files() + other.files(),
-          one.overflowed() + other.overflowed(),
-          one.spilledToHost() + other.spilledToHost(),
-          one.spilledToFiles() + other.spilledToFiles());
-    }
   }
 
   /** The shuffles: stages, what came by which path, how long readers waited, why fallbacks. */
@@ -387,13 +329,11 @@ final class PageContent {
             shuffle -> shuffle.bytes().getOrDefault(path.label(), 0L));
       }
       return table
-          .column(
+          .number(
               "Fetch wait time",
               "Of all tasks together",
-              Comparator.comparingLong(Shuffle::waitNanos),
-              (page, shuffle) ->
-                  page.cell(
-                      shuffle.waitNanos(), Html.duration(shuffle.waitNanos() / NANOS_PER_MILLI)))
+              Shuffle::waitNanos,
+              (page, nanos) -> page.cell(nanos, Html.duration(nanos / NANOS_PER_MILLI)))
           .column(
               "Why fallback",
               "Blocks that took the fallback, and why",

@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.function.BiConsumer;
 import java.util.function.Function;
+import java.util.function.ObjLongConsumer;
 import java.util.function.ToLongFunction;
 
 /**
@@ -36,6 +37,11 @@ final class PagedTable<T> {
     return this;
   }
 
+  PagedTable<T> text(final String title, final String tip, final Function<T, String> words) {
+    return column(
+        title, tip, Comparator.comparing(words), (page, row) -> page.cell(words.apply(row)));
+  }
+
   PagedTable<T> executor(final String title, final Function<T, String> id) {
     return column(
         title,
@@ -44,20 +50,29 @@ final class PagedTable<T> {
         (page, row) -> page.cell(id.apply(row)));
   }
 
-  PagedTable<T> number(final String title, final String tip, final ToLongFunction<T> count) {
+  PagedTable<T> number(
+      final String title,
+      final String tip,
+      final ToLongFunction<T> value,
+      final ObjLongConsumer<Html> cell) {
     return column(
         title,
         tip,
-        Comparator.comparingLong(count),
-        (page, row) -> page.number(count.applyAsLong(row)));
+        Comparator.comparingLong(value),
+        (page, row) -> cell.accept(page, value.applyAsLong(row)));
+  }
+
+  PagedTable<T> number(final String title, final String tip, final ToLongFunction<T> count) {
+    return number(title, tip, count, Html::number);
   }
 
   PagedTable<T> size(final String title, final String tip, final ToLongFunction<T> bytes) {
-    return column(
-        title,
-        tip,
-        Comparator.comparingLong(bytes),
-        (page, row) -> page.size(bytes.applyAsLong(row)));
+    return number(title, tip, bytes, Html::size);
+  }
+
+  /** Adds a column of moments, in milliseconds since 1970; 0 is shown as nothing. */
+  PagedTable<T> time(final String title, final String tip, final ToLongFunction<T> millis) {
+    return number(title, tip, millis, (page, at) -> page.cell(at, at == 0 ? "" : Html.clock(at)));
   }
 
   /** Writes a page of the table, whose rows come in their own order. */

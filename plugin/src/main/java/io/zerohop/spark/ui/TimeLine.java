@@ -4,6 +4,10 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Rate;
+import io.zerohop.spark.ui.UiSnapshot.Series;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.format.DateTimeFormatter;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.EnumMap;
@@ -19,7 +23,7 @@ import java.util.function.ToLongFunction;
  */
 final class TimeLine {
   /** Moments of the pools. */
-  static final int MOMENTS = 60;
+  private static final int MOMENTS = 60;
 
   /** Units of a drawing, which is stretched. */
   private static final int WIDTH = 1_000;
@@ -62,15 +66,16 @@ final class TimeLine {
   private record Place(String name, String color, String dashes, ToLongFunction<Point> value) {}
 
   /** Writes them, if there is anything to show. */
-  static void render(final Html page, final List<Rate> rates, final List<Point> pools) {
-    if (!rates.isEmpty() || !pools.isEmpty()) {
-      new TimeLine(page, rates, pools).draw();
+  static void render(final Html page, final UiSnapshot known) {
+    final List<Point> pools = sums(known.memory(), MOMENTS);
+    if (!known.rates().isEmpty() || !pools.isEmpty()) {
+      new TimeLine(page, known.rates(), pools).draw();
     }
   }
 
   private void draw() {
     page.raw("<h4>Over time: all executors together</h4><p class=\"note\">");
-    page.text(Times.clock(begin) + " to " + Times.clock(end) + ".").raw("</p>");
+    page.text(Html.clock(begin) + " to " + Html.clock(end) + ".").raw("</p>");
     page.raw("<div id=\"zerohop-time\">");
     if (!rates.isEmpty()) {
       rates();
@@ -254,5 +259,110 @@ final class TimeLine {
 
   private static String value(final double bytes) {
     return Html.bytes((long) bytes).replace(".0 ", " ");
+  }
+
+  /**
+   * Returns the pools of all executors together at moments of equal distance, the oldest first.
+   * Each executor counts with what it said last before.
+   *
+   * @param most how many moments at most, at least 2
+   */
+  static List<Point> sums(final List<Series> all, final int most) {
+    final List<Point> points = all.stream().flatMap(one -> one.points().stream()).toList();
+    if (points.isEmpty()) {
+      return List.of();
+    }
+    final long begin = points.stream().mapToLong(Point::timeMillis).min().getAsLong();
+    final long end = points.stream().mapToLong(Point::timeMillis).max().getAsLong();
+    final int steps = (int) Math.max(1, Math.min(most - 1, end - begin));
+    final List<Point> sums = new ArrayList<>();
+    for (int i = 0; i <= steps; i++) {
+      sums.add(sum(all, begin + (end - begin) * i / steps));
+    }
+    return sums;
+  }
+
+  private static Point sum(final List<Series> all, final long time) {
+    Point sum = new Point(time, 0, 0, 0, 0, 0, 0, 0, 0);
+    for (final Series one : all) {
+      Point last = null;
+      for (final Point point : one.points()) {
+        if (point.timeMillis() <= time) {
+          last = point;
+        }
+      }
+      sum = last == null ? sum : plus(sum, last);
+    }
+    return sum;
+  }
+
+  private static Point plus(final Point one, final Point other) {
+    return new Point(
+        one.timeMillis(),
+        one.hostUsed() + other.hostUsed(),
+        one.hostLimit() + other.hostLimit(),
+        one.deviceUsed() + other.deviceUsed(),
+        one.deviceLimit() + other.deviceLimit(),
+        one.files() + other.files(),
+        one.overflowed() + other.overflowed(),
+        one.spilledToHost() + other.spilledToHost(),
+        one.spilledToFiles() + other.spilledToFiles());
+  }
+
+  /** Moments on an axis, in this process' time zone. */
+  static final class Times {
+    private static final long SECOND = 1_000;
+    private static final long MINUTE = 60 * SECOND;
+    private static final long DAY = 24 * 60 * MINUTE;
+
+    /** Distances of round moments, in seconds: less than a minute, than an hour, than two days. */
+    private static final long[] STEPS = {
+      1, 2, 5, 10, 15, 30,
+      60, 120, 300, 600, 900, 1_800,
+      3_600, 7_200, 10_800, 21_600, 43_200, 86_400
+    };
+
+    private static final DateTimeFormatter SECONDS = format("HH:mm:ss");
+    private static final DateTimeFormatter MINUTES = format("HH:mm");
+    private static final DateTimeFormatter DAYS = format("MM-dd HH:mm");
+
+    private Times() {}
+
+    private static DateTimeFormatter format(final String pattern) {
+      return DateTimeFormatter.ofPattern(pattern, Locale.ROOT).withZone(ZoneId.systemDefault());
+    }
+
+    /** Returns a moment in a few words, enough beside others within so many milliseconds. */
+    static String tick(final long millis, final long within) {
+      final DateTimeFormatter format =
+          within < 10 * MINUTE ? SECONDS : within < DAY ? MINUTES : DAYS;
+      return format.format(Instant.ofEpochMilli(millis));
+    }
+
+    /**
+     * Returns round moments between two.
+     *
+     * @param most how many at most, at least 2
+     */
+    static List<Long> ticks(final long begin, final long end, final int most) {
+      long step = SECOND;
+      for (int i = 1; i < STEPS.length && (end - begin) / step >= most; i++) {
+        step = STEPS[i] * SECOND;
+      }
+      while ((end - begin) / step >= most) {
+        step += DAY;
+      }
+      final long zone =
+          SECOND
+              * ZoneId.systemDefault()
+                  .getRules()
+                  .getOffset(Instant.ofEpochMilli(begin))
+                  .getTotalSeconds();
+      final List<Long> ticks = new ArrayList<>();
+      for (long at = -Math.floorDiv(-begin - zone, step) * step - zone; at <= end; at += step) {
+        ticks.add(at);
+      }
+      return ticks;
+    }
   }
 }

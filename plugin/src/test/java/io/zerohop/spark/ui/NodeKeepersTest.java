@@ -33,8 +33,8 @@ class NodeKeepersTest {
     model.isOn("2", "host-a");
     model.add(Reports.ofKeeper("1", "n", 10, 0));
     model.add(Reports.ofKeeper("2", "n", 20, 0));
-    final String since = Times.clock(Reports.BEGIN);
-    final String last = Times.clock(Reports.BEGIN + 20);
+    final String since = Html.clock(Reports.BEGIN);
+    final String last = Html.clock(Reports.BEGIN + 20);
     assertThat(state())
         .isEqualTo(
             "host-a|connected|"

@@ -11,6 +11,7 @@ import io.zerohop.spark.report.ShuffleReport.Contact;
 import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Moved;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
+import io.zerohop.spark.ui.TimeLine.Times;
 import java.io.StringReader;
 import java.util.List;
 import java.util.Map;

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.report.Advice;
 import io.zerohop.spark.report.ShuffleReport;
-import io.zerohop.spark.ui.PageContent.MemoryTimeline;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
 import io.zerohop.spark.ui.UiSnapshot.Point;
@@ -145,9 +144,9 @@ class ShuffleModelTest {
     model.add(Reports.ofMemory("1", 0, 100));
     model.add(Reports.ofMemory("2", 50, 10));
     model.add(Reports.ofMemory("1", 100, 200));
-    final List<Point> sums = MemoryTimeline.of(model.snapshot().memory(), 3);
+    final List<Point> sums = TimeLine.sums(model.snapshot().memory(), 3);
     assertThat(sums).extracting(Point::hostUsed).containsExactly(100L, 110L, 210L);
-    assertThat(MemoryTimeline.of(List.of(), 3)).isEmpty();
+    assertThat(TimeLine.sums(List.of(), 3)).isEmpty();
   }
 
   @Test
