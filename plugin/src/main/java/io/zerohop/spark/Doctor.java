@@ -2,7 +2,7 @@ package io.zerohop.spark;
 
 import io.zerohop.spark.doctor.Report;
 import io.zerohop.spark.doctor.SparkApplication;
-import io.zerohop.spark.doctor.SparkCommand;
+import io.zerohop.spark.doctor.SparkApplication.SparkCommand;
 import org.apache.spark.SparkContext;
 
 /**

@@ -11,6 +11,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.Memory;
 import io.zerohop.device.posix.NativeLibrary;
+import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices;
@@ -23,12 +24,14 @@ import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
 import io.zerohop.spark.doctor.GpuCheck.Gpus;
 import io.zerohop.spark.doctor.Settings.Wanted;
+import io.zerohop.spark.keeper.DaemonLink;
 import java.io.IOException;
 import java.net.Inet4Address;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.NetworkInterface;
 import java.net.Socket;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -418,6 +421,64 @@ public final class Machine {
           Verdict.WARN.where(wanted),
           "neither nvidia-peermem nor dma-buf: adapters do not reach GPU memory",
           "modprobe nvidia-peermem, or use NVIDIA's open kernel module with Linux 5.12 or later");
+    }
+  }
+
+  /** Checks whether an application of these keys would have a keeper here, and who starts it. */
+  record KeeperCheck(Config conf) implements Check {
+    private static final Duration LIMIT = Duration.ofSeconds(3);
+
+    @Override
+    public void run(final Notes notes) {
+      notes.add(look());
+    }
+
+    Finding look() {
+      if (!conf.paths().contains(BlockPath.PEER)) {
+        return Finding.warn(
+            Item.KEEPER,
+            "there is no keeper, since spark.zerohop.paths lacks peer",
+            "add peer, or set spark.zerohop.keeper=false");
+      }
+      final Path set = conf.keeper().daemon();
+      final Path folder = DaemonLink.folder(set);
+      if (set == null && !Files.exists(folder)) {
+        return Finding.ok(
+            Item.KEEPER,
+            "the first executor starts the keeper, as there is no daemon at " + folder);
+      }
+      try {
+        return ofDaemon(folder, DaemonLink.ask(folder, null, LIMIT));
+      } catch (final ZerohopException e) {
+        return Finding.warn(
+            Item.KEEPER,
+            Message.of("the first executor starts the keeper, as the daemon does not")
+                .at(folder.toString())
+                .because(e)
+                .orRemedy("run java -jar zerohop-spark.jar keeper (docs/keeper.md)"));
+      }
+    }
+
+    private static Finding ofDaemon(final Path folder, final DaemonLink.Answer answer) {
+      final String found =
+          "the daemon at "
+              + folder
+              + (answer.release().isEmpty() ? "" : ", release " + answer.release() + ",")
+              + " has "
+              + answer.keepers()
+              + " of "
+              + answer.maxKeepers()
+              + " keepers, and "
+              + answer.left()
+              + " of "
+              + answer.bytes()
+              + " bytes left";
+      return answer.keepers() < answer.maxKeepers() && answer.left() > 0
+          ? Finding.ok(Item.KEEPER, found)
+          : Finding.warn(
+              Item.KEEPER,
+              found + ": it starts none now",
+              "raise --size or --keepers of the daemon, or end an application");
     }
   }
 }

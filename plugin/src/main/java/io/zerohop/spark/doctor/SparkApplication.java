@@ -1,7 +1,10 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.compat.PlacedData;
+import io.zerohop.spark.doctor.DoctorCommand.DoctorOptions;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.RateCheck.Rate;
 import java.io.Serializable;
@@ -10,6 +13,7 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -21,6 +25,9 @@ import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaFutureAction;
 import org.apache.spark.api.java.function.Function;
 import org.apache.spark.storage.BlockManagerId;
+import picocli.CommandLine;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
 import scala.Tuple2;
 
 /**
@@ -197,15 +204,9 @@ public record SparkApplication(SparkContext context, boolean measures) {
                 String.class)
             .map(new SparkExecutorTask(new ArrayList<>(all), measures))
             .collectAsync();
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(() -> answers.cancel(true))) {
       final SparkExecutorTask.Answer answer = answers.get(TASK_SECONDS, TimeUnit.SECONDS).get(0);
-      done = true;
-      return answer;
-    } finally {
-      if (!done) {
-        answers.cancel(true);
-      }
+      return undo.keep(answer);
     }
   }
 
@@ -258,6 +259,60 @@ public record SparkApplication(SparkContext context, boolean measures) {
         values.put(setting._1(), setting._2());
       }
       return Settings.of(values);
+    }
+  }
+
+  /** The application of {@code spark-submit --class io.zerohop.spark.Doctor}. */
+  @Command(
+      name = "spark-submit --class io.zerohop.spark.Doctor zerohop-spark.jar",
+      mixinStandardHelpOptions = true,
+      description = "Says why shuffles are not as fast as they could be on this cluster.",
+      exitCodeOnInvalidInput = DoctorCommand.INVALID,
+      exitCodeOnExecutionException = DoctorCommand.BROKEN)
+  public static final class SparkCommand implements Callable<Integer> {
+    @Mixin private DoctorOptions options;
+
+    private SparkCommand() {}
+
+    /** Runs it, with the settings that spark-submit has left. */
+    public static int run(final String[] arguments) {
+      return new CommandLine(new SparkCommand()).execute(arguments);
+    }
+
+    @Override
+    public Integer call() throws InterruptedException {
+      final SparkConf conf = new SparkConf();
+      conf.setIfMissing("spark.app.name", "Zerohop's doctor");
+      final SparkContext context;
+      try {
+        context = new SparkContext(conf);
+      } catch (final Exception e) {
+        // Zerohop stops applications that cannot work. Scala throws what it does not declare.
+        return options.print(refused(conf, e));
+      }
+      try {
+        return options.print(new SparkApplication(context, options.measures()).examine());
+      } finally {
+        context.stop();
+      }
+    }
+
+    private static Report refused(final SparkConf conf, final Exception why) {
+      Throwable cause = why;
+      while (cause.getCause() != null && cause.getCause() != cause) {
+        cause = cause.getCause();
+      }
+      final Examination driver = new Examination();
+      SparkChecks.ofDriver(driver, conf);
+      final List<Finding> findings = driver.notes().findings();
+      findings.add(
+          0,
+          Finding.fail(
+              Item.MANAGER,
+              Message.of("the application does not start")
+                  .because(cause)
+                  .orRemedy("see the driver's log")));
+      return new Report(List.of(new Report.Section("driver", findings, List.of())));
     }
   }
 }

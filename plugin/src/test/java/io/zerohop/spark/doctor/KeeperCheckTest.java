@@ -8,6 +8,7 @@ import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.Sockets;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.doctor.Finding.Verdict;
+import io.zerohop.spark.doctor.Machine.KeeperCheck;
 import io.zerohop.spark.keeper.DaemonLink;
 import io.zerohop.spark.keeper.DaemonLink.Answer;
 import io.zerohop.spark.keeper.DaemonLink.Kind;
