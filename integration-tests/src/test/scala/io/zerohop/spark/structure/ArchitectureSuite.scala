@@ -60,9 +60,7 @@ class ArchitectureSuite extends AnyFunSuite {
     // They say when something was, as pages and logs show it.
     "io.zerohop.spark.report.ReportCounters$ReaderCounts",
     "io.zerohop.spark.report.ReportCounters",
-    "io.zerohop.spark.ui.ShuffleReportEvent",
-    // Its periods are those of Netty's own timers.
-    "io.zerohop.spark.control.OpenChannels"
+    "io.zerohop.spark.ui.ShuffleReportEvent"
   )
 
   test("native knows neither shuffles nor Spark") {

@@ -2,10 +2,15 @@ package io.zerohop.spark.control;
 
 import io.netty.buffer.ByteBuf;
 import io.netty.channel.ChannelHandlerContext;
-import io.netty.channel.ChannelInboundHandlerAdapter;
+import io.netty.channel.ChannelOutboundHandlerAdapter;
+import io.netty.channel.ChannelPromise;
+import io.netty.channel.FileRegion;
+import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.ReferenceCountUtil;
+import io.zerohop.device.posix.Deadline;
 import io.zerohop.spark.control.ControlConnector.ForeignBytesException;
 import io.zerohop.spark.log.SparkCode;
+import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -236,20 +241,7 @@ final class OpenChannels {
   }
 
   private synchronized void awaitEnds(final Duration limit) {
-    final long start = System.nanoTime();
-    long left = limit.toNanos();
-    boolean interrupted = false;
-    while (!open.isEmpty() && left > 0 && !interrupted) {
-      try {
-        TimeUnit.NANOSECONDS.timedWait(this, Math.max(left, 1_000_000));
-      } catch (final InterruptedException e) {
-        interrupted = true;
-      }
-      left = limit.toNanos() - (System.nanoTime() - start);
-    }
-    if (interrupted) {
-      Thread.currentThread().interrupt();
-    }
+    Deadline.in(limit).await(open::isEmpty, this::wait);
   }
 
   /**
@@ -267,7 +259,7 @@ final class OpenChannels {
    *
    * <p>One per connection, used by its thread alone.
    */
-  private static final class FrameCheck extends ChannelInboundHandlerAdapter {
+  private static final class FrameCheck extends SimpleChannelInboundHandler<ByteBuf> {
     private static final byte QUESTION = Message.Type.RpcRequest.id();
     private static final byte ANSWER = Message.Type.RpcResponse.id();
     private static final byte FAILURE = Message.Type.RpcFailure.id();
@@ -286,18 +278,10 @@ final class OpenChannels {
     }
 
     @Override
-    public void channelRead(final ChannelHandlerContext context, final Object message)
+    protected void channelRead0(final ChannelHandlerContext context, final ByteBuf frame)
         throws ForeignBytesException {
-      boolean passed = false;
-      try {
-        check((ByteBuf) message);
-        passed = true;
-      } finally {
-        if (!passed) {
-          ReferenceCountUtil.release(message);
-        }
-      }
-      context.fireChannelRead(message);
+      check(frame);
+      context.fireChannelRead(frame.retain());
     }
 
     private void check(final ByteBuf frame) throws ForeignBytesException {
@@ -338,7 +322,7 @@ final class OpenChannels {
    *
    * <p>One per connection, used by its thread alone.
    */
-  static final class StrangerGuard extends ChannelInboundHandlerAdapter {
+  static final class StrangerGuard extends SimpleChannelInboundHandler<ByteBuf> {
     private final TransportClient client;
     private final int strangerFrame;
     private final int memberFrame;
@@ -361,24 +345,13 @@ final class OpenChannels {
     }
 
     @Override
-    public void channelRead(final ChannelHandlerContext context, final Object message)
+    protected void channelRead0(final ChannelHandlerContext context, final ByteBuf in)
         throws ForeignBytesException {
-      final ByteBuf in = (ByteBuf) message;
-      boolean passed = false;
-      try {
-        if (!refused) {
-          refused = true;
-          check(in);
-          refused = false;
-          passed = true;
-        }
-      } finally {
-        if (!passed) {
-          in.release();
-        }
-      }
-      if (passed) {
-        context.fireChannelRead(in);
+      if (!refused) {
+        refused = true;
+        check(in);
+        refused = false;
+        context.fireChannelRead(in.retain());
       }
     }
 
@@ -467,5 +440,59 @@ final class OpenChannels {
 
     /** Type, request id and length of the body: what a frame has before it. */
     static final int FRAME_HEADER = 1 + Long.BYTES + Integer.BYTES;
+  }
+
+  /**
+   * Closes a connection whose other end asks and does not read: its answers would fill the heap.
+   * They are counted here, before encryption, until they are in the socket. Netty's own count has
+   * none of them, since Spark sends a message with a body as a file region, which counts as no
+   * bytes.
+   *
+   * <p>One per connection, used by its thread alone.
+   */
+  static final class UnreadAnswers extends ChannelOutboundHandlerAdapter {
+
+    private final long limit;
+    private long unread;
+    private boolean closed;
+
+    /**
+     * @param limit maximum bytes that are not in the socket yet
+     */
+    UnreadAnswers(final long limit) {
+      this.limit = limit;
+    }
+
+    @Override
+    public void write(
+        final ChannelHandlerContext context, final Object message, final ChannelPromise promise) {
+      final long bytes = bytesOf(message);
+      if (closed || unread + bytes > limit) {
+        ReferenceCountUtil.release(message);
+        promise.tryFailure(new IOException(unread + " bytes of answers were not read"));
+        close(context);
+        return;
+      }
+      unread += bytes;
+      context.write(message, promise.unvoid().addListener(sent -> unread -= bytes));
+    }
+
+    private void close(final ChannelHandlerContext context) {
+      if (!closed) {
+        closed = true;
+        LOG.info(
+            "closing the connection of {}, which has not read {} bytes of answers",
+            context.channel().remoteAddress(),
+            unread);
+        context.close();
+      }
+    }
+
+    private static long bytesOf(final Object message) {
+      if (message instanceof FileRegion region) {
+        return region.count();
+      }
+      return message instanceof ByteBuf bytes ? bytes.readableBytes() : 0;
+    }
   }
 }

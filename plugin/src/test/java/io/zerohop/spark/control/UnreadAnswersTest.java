@@ -6,6 +6,7 @@ import io.netty.buffer.ByteBuf;
 import io.netty.buffer.Unpooled;
 import io.netty.channel.ChannelFuture;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.spark.control.OpenChannels.UnreadAnswers;
 import org.junit.jupiter.api.Test;
 
 class UnreadAnswersTest {
