@@ -23,6 +23,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
@@ -77,22 +78,16 @@ public final class ControlConnector implements AutoCloseable {
   public TransportClient connect(final String host, final int port, final Duration limit) {
     final String peer = host + ":" + port;
     final CompletableFuture<TransportClient> result = new CompletableFuture<>();
+    final FutureTask<Boolean> attempt =
+        new FutureTask<>(() -> run(host, port, result), Boolean.TRUE);
     pending.add(result);
     try {
-      final Future<?> attempt = start(host, port, peer, result);
-      return await(peer, limit, attempt, result);
-    } finally {
-      pending.remove(result);
-    }
-  }
-
-  private TransportClient await(
-      final String peer,
-      final Duration limit,
-      final Future<?> attempt,
-      final CompletableFuture<TransportClient> result) {
-    try {
+      threads.execute(attempt);
       return result.get(limit.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (final RejectedExecutionException e) {
+      throw closed(peer, e);
+    } catch (final ZerohopException e) {
+      throw new ExchangeException(Reason.BUSY, Message.of(e), e); // There is no thread for it.
     } catch (final ExecutionException e) {
       throw failure(peer, Objects.requireNonNullElse(e.getCause(), e));
     } catch (final TimeoutException e) {
@@ -111,20 +106,8 @@ public final class ControlConnector implements AutoCloseable {
           attempt,
           result,
           new ExchangeException(Reason.TIMEOUT, "interrupted while connecting to " + peer, e));
-    }
-  }
-
-  private Future<?> start(
-      final String host,
-      final int port,
-      final String peer,
-      final CompletableFuture<TransportClient> result) {
-    try {
-      return threads.submit(() -> run(host, port, result));
-    } catch (final RejectedExecutionException e) {
-      throw closed(peer, e);
-    } catch (final ZerohopException e) {
-      throw new ExchangeException(Reason.BUSY, Message.of(e), e); // There is no thread for it.
+    } finally {
+      pending.remove(result);
     }
   }
 

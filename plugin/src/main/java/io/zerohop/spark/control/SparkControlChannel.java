@@ -66,26 +66,12 @@ public final class SparkControlChannel implements ControlChannel {
   private final AtomicBoolean closed = new AtomicBoolean();
 
   /**
-   * Makes a channel that only asks, and listens nowhere.
-   *
-   * @param secret the application's, at least 16 bytes
-   */
-  public static SparkControlChannel asking(
-      final SparkConf spark,
-      final Config conf,
-      final SecurityManager security,
-      final byte[] secret) {
-    return new SparkControlChannel(
-        spark, conf, security, null, secret, null, ControlLimits.DEFAULT);
-  }
-
-  /**
    * Listens from now on.
    *
    * @param conf has the port, and how long a proof and an answer may take
    * @param bindHost address to listen at; without one, all of this host
    * @param secret the application's, at least 16 bytes
-   * @param service stays the caller's
+   * @param service stays the caller's; without one, the channel only asks and listens nowhere
    * @throws IllegalStateException if no port can be had; names the key
    */
   public SparkControlChannel(
@@ -94,7 +80,7 @@ public final class SparkControlChannel implements ControlChannel {
       final SecurityManager security,
       final @Nullable String bindHost,
       final byte[] secret,
-      final ControlService service) {
+      final @Nullable ControlService service) {
     this(spark, conf, security, bindHost, secret, service, ControlLimits.DEFAULT);
   }
 

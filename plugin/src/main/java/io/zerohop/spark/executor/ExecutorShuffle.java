@@ -191,7 +191,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     return new KeptTransport(
         blocks,
         blocks::isOwn,
-        () -> SparkControlChannel.asking(spark, conf, env.securityManager(), own),
+        () -> new SparkControlChannel(spark, conf, env.securityManager(), null, own, null),
         source -> KeptOutputs.tellNotReached(env.rpcEnv(), spark, source.executorId()),
         conf.connectTimeout(),
         Clock.system());
