@@ -17,7 +17,6 @@ import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.Connections.SelfTest;
 import io.zerohop.spark.sent.MessageCodec.CodecChoice;
-import io.zerohop.spark.sent.SparkPort.Neighbours;
 import io.zerohop.spark.sent.SparkPort.PortEncryption;
 import io.zerohop.spark.sent.Uploads.Arriving;
 import io.zerohop.spark.sent.Uploads.UploadId;
@@ -26,6 +25,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.Collection;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
@@ -33,6 +33,7 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -43,7 +44,7 @@ import org.slf4j.LoggerFactory;
  * have open, with whatever proof and encryption Spark has on: path {@code sent}, see docs/sent.md.
  * Thread safe; owns its connections.
  */
-final class PortCarrier implements Carrier, Uploads.Receiver {
+final class PortCarrier implements Carrier {
   private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
 
   static final int MAX_QUESTION_BYTES = 16 << 20;
@@ -102,7 +103,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
         new PortRoad.Means(
             threads.sends(), slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
     this.selfTest = new SelfTest(connections, port.self(), clock);
-    uploads.receiver(this);
+    uploads.receiver(this::arriving);
   }
 
   /**
@@ -193,8 +194,15 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     return link;
   }
 
-  @Override
-  public @Nullable Arriving message(final UploadId id) {
+  private @Nullable Arriving arriving(final UploadId id) {
+    return switch (id.kind()) {
+      case UploadId.MESSAGE, UploadId.COMPRESSED -> message(id);
+      case UploadId.WORD -> word(id);
+      default -> null;
+    };
+  }
+
+  private @Nullable Arriving message(final UploadId id) {
     final Arrivals taker = arrivals;
     if (taker == null || id.length() > Math.min(id.expanded(), SIZES.longest())) {
       return null;
@@ -202,8 +210,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
     return ArrivingMessage.of(id, taker, threads.transfers(), slabs);
   }
 
-  @Override
-  public @Nullable Arriving word(final UploadId id) {
+  private @Nullable Arriving word(final UploadId id) {
     if (id.type() == UploadId.ECHO) {
       return selfTest.arriving(id);
     }
@@ -351,12 +358,13 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
   static final class KnownNeighbours {
     private static final Duration PAUSE = Duration.ofSeconds(1);
 
-    private final Neighbours driver;
+    private final Supplier<? extends Collection<BlockManagerId>> driver;
     private final Clock clock;
     private final Map<String, BlockManagerId> known = new ConcurrentHashMap<>();
     private long askAgain;
 
-    KnownNeighbours(final Neighbours driver, final Clock clock) {
+    KnownNeighbours(
+        final Supplier<? extends Collection<BlockManagerId>> driver, final Clock clock) {
       this.driver = driver;
       this.clock = clock;
       this.askAgain = clock.nanos();
@@ -384,7 +392,7 @@ final class PortCarrier implements Carrier, Uploads.Receiver {
       if (known.containsKey(executorId) || !clock.isOver(askAgain)) {
         return;
       }
-      driver.list().forEach(each -> known.put(each.executorId(), each));
+      driver.get().forEach(each -> known.put(each.executorId(), each));
       if (!known.containsKey(executorId)) {
         askAgain = clock.in(PAUSE);
       }

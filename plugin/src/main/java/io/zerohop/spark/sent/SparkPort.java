@@ -28,7 +28,8 @@ import scala.collection.Iterator;
  * @param uploads brings what others send; stays the caller's
  * @param executorId this executor
  * @param self where its block port is
- * @param neighbours where the others' are
+ * @param neighbours the block managers of the others, asked of the driver at each call; bytes go to
+ *     no other address, whatever is requested
  */
 public record SparkPort(
     SparkConf spark,
@@ -37,7 +38,7 @@ public record SparkPort(
     Uploads uploads,
     String executorId,
     Supplier<BlockManagerId> self,
-    Neighbours neighbours)
+    Supplier<? extends Collection<BlockManagerId>> neighbours)
     implements CarrierStarter {
 
   /** Of this executor. */
@@ -77,17 +78,6 @@ public record SparkPort(
       carrier.test();
       return undo.keep(carrier);
     }
-  }
-
-  /**
-   * The addresses of this application's executors, as its driver lists them. Bytes go to no other
-   * address, regardless of the request. Thread safe.
-   */
-  @FunctionalInterface
-  public interface Neighbours {
-
-    /** The block managers of the other executors, asked of the driver now. */
-    Collection<BlockManagerId> list();
   }
 
   /** The encryption of Spark's connections between executors. */

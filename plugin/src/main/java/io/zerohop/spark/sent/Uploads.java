@@ -2,6 +2,7 @@ package io.zerohop.spark.sent;
 
 import java.nio.ByteBuffer;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Function;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.jspecify.annotations.Nullable;
@@ -13,17 +14,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class Uploads {
   private final LongAdder strangers = new LongAdder();
-  private volatile @Nullable Receiver receiver;
-
-  /** Receives messages and words. Called by event loops, which must not be blocked. */
-  interface Receiver {
-
-    /** A message comes; null if nobody waits for it. */
-    @Nullable Arriving message(UploadId id);
-
-    /** A word comes; null if there is no room for it, or nobody waits for it. */
-    @Nullable Arriving word(UploadId id);
-  }
+  private volatile @Nullable Function<UploadId, @Nullable Arriving> receiver;
 
   /** One upload on its way. For one thread. */
   interface Arriving {
@@ -58,8 +49,13 @@ public final class Uploads {
     }
   }
 
-  /** From now on uploads are taken by this one, or by nobody. */
-  void receiver(final @Nullable Receiver taker) {
+  /**
+   * From now on uploads are taken by this one, or by nobody.
+   *
+   * @param taker called by event loops, which must not be blocked; returns null if nobody waits for
+   *     an upload, or there is no room for it
+   */
+  void receiver(final @Nullable Function<UploadId, @Nullable Arriving> taker) {
     receiver = taker;
   }
 
@@ -71,15 +67,8 @@ public final class Uploads {
   /** Takes an upload; never fails. */
   public StreamCallbackWithID take(final ShuffleBlockBatchId blockId) {
     final UploadId id = UploadId.decode(blockId);
-    final Receiver taker = receiver;
-    final Arriving arriving =
-        taker == null
-            ? null
-            : switch (id.kind()) {
-              case UploadId.MESSAGE, UploadId.COMPRESSED -> taker.message(id);
-              case UploadId.WORD -> taker.word(id);
-              default -> null;
-            };
+    final Function<UploadId, @Nullable Arriving> taker = receiver;
+    final Arriving arriving = taker == null ? null : taker.apply(id);
     if (arriving == null) {
       strangers.increment();
     }

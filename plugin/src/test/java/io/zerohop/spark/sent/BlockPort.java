@@ -2,10 +2,11 @@ package io.zerohop.spark.sent;
 
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.sent.SparkPort.Neighbours;
 import java.lang.reflect.Proxy;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.BlockDataManager;
@@ -75,7 +76,7 @@ final class BlockPort implements AutoCloseable {
   }
 
   /** What the executor's node is started with. */
-  SparkPort carrier(final Neighbours neighbours) {
+  SparkPort carrier(final Supplier<? extends Collection<BlockManagerId>> neighbours) {
     return new SparkPort(
         conf, ZerohopConf.of(conf), security, uploads, executorId, this::inside, neighbours);
   }
