@@ -7,13 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.spark.watch.ExecutorWatch;
-import java.io.ByteArrayInputStream;
-import java.io.ByteArrayOutputStream;
-import java.io.IOException;
-import java.io.ObjectInputStream;
-import java.io.ObjectOutputStream;
 import java.io.Serializable;
-import java.io.UncheckedIOException;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -23,6 +17,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.util.LongAccumulator;
+import org.apache.spark.util.Utils;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -159,7 +154,7 @@ public final class ReadMetrics implements Fetches.Listener {
       for (final BlockPath path : BlockPath.values()) {
         final LongAccumulator bytes = context.longAccumulator(name(path));
         accumulators.originals.put(path, bytes);
-        accumulators.packed.put(path, pack(bytes));
+        accumulators.packed.put(path, Utils.serialize(bytes));
       }
       return accumulators;
     }
@@ -178,29 +173,13 @@ public final class ReadMetrics implements Fetches.Listener {
           .add(byteCount);
     }
 
-    private static byte[] pack(final LongAccumulator accumulator) {
-      final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
-      try (ObjectOutputStream out = new ObjectOutputStream(bytes)) {
-        out.writeObject(accumulator);
-      } catch (final IOException e) {
-        throw new UncheckedIOException(e);
-      }
-      return bytes.toByteArray();
-    }
-
     /** An accumulator that is read in a task's thread belongs to the task from then on. */
     private static LongAccumulator unpack(final byte[] bytes, final TaskContext task) {
-      try (ObjectInputStream in = new ObjectInputStream(new ByteArrayInputStream(bytes))) {
-        final LongAccumulator accumulator = (LongAccumulator) in.readObject();
-        if (TaskContext.get() == null) {
-          task.registerAccumulator(accumulator); // A thread that the task has started.
-        }
-        return accumulator;
-      } catch (final IOException e) {
-        throw new UncheckedIOException(e);
-      } catch (final ClassNotFoundException e) {
-        throw new IllegalStateException(e);
+      final LongAccumulator accumulator = Utils.deserialize(bytes);
+      if (TaskContext.get() == null) {
+        task.registerAccumulator(accumulator); // A thread that the task has started.
       }
+      return accumulator;
     }
   }
 }
