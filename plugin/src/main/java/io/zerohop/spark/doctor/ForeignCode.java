@@ -66,14 +66,21 @@ public final class ForeignCode {
         : jar + " is not loaded: this process runs as root, and " + changeable;
   }
 
+  /** Returns the jars in a folder, sorted. */
+  static List<Path> jars(final Path folder) throws IOException {
+    try (Stream<Path> files = Files.list(folder)) {
+      return files.filter(file -> file.toString().endsWith(".jar")).sorted().toList();
+    }
+  }
+
   /** Returns why the jars of an installation of Spark may not be loaded; null if they may be. */
   @Nullable String refusalOfSpark(final Path home) {
     final Path folder = home.resolve(FOLDER_OF_JARS);
     if (user != ROOT || !Files.isDirectory(folder)) {
       return null;
     }
-    try (Stream<Path> files = Files.list(folder)) {
-      return Stream.concat(Stream.of(folder), files.filter(it -> it.toString().endsWith(".jar")))
+    try {
+      return Stream.concat(Stream.of(folder), jars(folder).stream())
           .map(this::refusal)
           .filter(reason -> reason != null)
           .findFirst()

@@ -10,8 +10,9 @@ import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.List;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.agrona.CloseHelper;
 import org.agrona.concurrent.UnsafeBuffer;
 
 /**
@@ -29,7 +30,7 @@ final class GpuPair implements AutoCloseable {
   private final int bytes;
 
   /** What is open, the last one first to be closed. */
-  private final List<AutoCloseable> open = new ArrayList<>();
+  private final Deque<AutoCloseable> open = new ArrayDeque<>();
 
   private final Segment source;
   private final Segment seen;
@@ -56,7 +57,7 @@ final class GpuPair implements AutoCloseable {
   }
 
   private <T extends AutoCloseable> T keep(final T resource) {
-    open.add(resource);
+    open.push(resource);
     return resource;
   }
 
@@ -112,19 +113,11 @@ final class GpuPair implements AutoCloseable {
 
   @Override
   public void close() {
-    ZerohopException failure = null;
-    for (int i = open.size() - 1; i >= 0; i--) {
-      try {
-        open.get(i).close();
-      } catch (final Exception e) {
-        failure =
-            new ZerohopException(
-                Category.FALLBACK, Message.of("memory cannot be freed").because(e), e);
-      }
-    }
-    open.clear();
-    if (failure != null) {
-      throw failure;
+    try {
+      CloseHelper.closeAll(open);
+    } catch (final RuntimeException e) {
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("memory cannot be freed").because(e), e);
     }
   }
 }

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.jar.JarEntry;
 import java.util.jar.JarInputStream;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -141,11 +140,8 @@ public final class Launcher {
       if (folder == null || !Files.isDirectory(folder)) {
         return new AloneLoader(jars.toArray(URL[]::new), logging());
       }
-      try (Stream<Path> files = Files.list(folder)) {
-        for (final Path jar :
-            files.filter(file -> file.toString().endsWith(".jar")).sorted().toList()) {
-          jars.add(jar.toUri().toURL());
-        }
+      for (final Path jar : ForeignCode.jars(folder)) {
+        jars.add(jar.toUri().toURL());
       }
       return new AloneLoader(jars.toArray(URL[]::new), Map.of());
     }

@@ -9,16 +9,16 @@ import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.RateCheck.Rate;
 import java.io.Serializable;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
@@ -254,11 +254,8 @@ public record SparkApplication(SparkContext context, boolean measures) {
     }
 
     static Settings settings(final SparkConf conf) {
-      final Map<String, String> values = new TreeMap<>();
-      for (final Tuple2<String, String> setting : conf.getAll()) {
-        values.put(setting._1(), setting._2());
-      }
-      return Settings.of(values);
+      return Settings.of(
+          Arrays.stream(conf.getAll()).collect(Collectors.toMap(Tuple2::_1, Tuple2::_2)));
     }
   }
 

@@ -165,10 +165,8 @@ final class SparkChecks {
       if (!Files.isDirectory(folder)) {
         return;
       }
-      try (Stream<Path> files = Files.list(folder)) {
-        for (final Path file : files.filter(it -> it.toString().endsWith(".jar")).toList()) {
-          jars.add(file.toUri().toURL());
-        }
+      for (final Path file : ForeignCode.jars(folder)) {
+        jars.add(file.toUri().toURL());
       }
     }
   }

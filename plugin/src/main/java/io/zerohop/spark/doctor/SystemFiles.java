@@ -20,7 +20,7 @@ public record SystemFiles(Path root) {
   private static final String DISPLAY = "0x03";
 
   /** The lines of a file; none if it cannot be read. */
-  List<String> lines(final String file) {
+  public List<String> lines(final String file) {
     try {
       return Files.readAllLines(root.resolve(file));
     } catch (final IOException e) {
@@ -110,7 +110,8 @@ public record SystemFiles(Path root) {
     return lines.isEmpty() ? OptionalLong.empty() : number(lines.get(0).trim());
   }
 
-  private List<String> names(final String folder) {
+  /** The names in a folder, sorted; none if it cannot be read. */
+  public List<String> names(final String folder) {
     try (Stream<Path> found = Files.list(root.resolve(folder))) {
       return found.map(path -> path.getFileName().toString()).sorted().toList();
     } catch (final IOException e) {

@@ -8,10 +8,12 @@ import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.log.SparkCode;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.apache.spark.FetchFailed;
 import org.apache.spark.MapOutputTrackerMaster;
 import org.apache.spark.ShuffleStatus;
@@ -127,11 +129,7 @@ public final class KeptOutputs extends SparkListener {
             new Object[] {name(conf), executorId, ids},
             RpcUtils.askRpcTimeout(conf),
             ClassTag$.MODULE$.<int[]>apply(int[].class));
-    final Set<Integer> shuffles = new HashSet<>();
-    for (final int shuffleId : needed) {
-      shuffles.add(shuffleId);
-    }
-    return shuffles;
+    return Arrays.stream(needed).boxed().collect(Collectors.toSet());
   }
 
   /**

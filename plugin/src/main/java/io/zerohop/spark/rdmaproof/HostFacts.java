@@ -152,21 +152,17 @@ record HostFacts(Map<String, String> all) {
     return listed(settings);
   }
 
-  /** The first lines of a file, in one; empty if it cannot be read. */
+  /** The first line of a file; empty if it cannot be read. */
   private static String text(final Path file) {
-    try (Stream<String> lines = Files.lines(file)) {
-      return lines.findFirst().orElse("").strip().replaceAll("\\s+", " ");
-    } catch (final IOException | java.io.UncheckedIOException e) {
-      return "";
-    }
+    return SystemFiles.SYSTEM.lines(file.toString()).stream()
+        .findFirst()
+        .orElse("")
+        .strip()
+        .replaceAll("\\s+", " ");
   }
 
   private static List<String> list(final Path folder) {
-    try (Stream<Path> files = Files.list(folder)) {
-      return files.map(file -> file.getFileName().toString()).sorted().toList();
-    } catch (final IOException e) {
-      return List.of();
-    }
+    return SystemFiles.SYSTEM.names(folder.toString());
   }
 
   boolean hasHardware() {
