@@ -7,7 +7,6 @@ import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.compat.SparkLinks;
-import io.zerohop.spark.conf.NetworkTrust;
 import java.io.IOException;
 import java.net.ConnectException;
 import java.net.NoRouteToHostException;
@@ -17,7 +16,6 @@ import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -281,11 +279,6 @@ public final class ControlConnector implements AutoCloseable {
       final String[] parts = sparkVersion.split("[.-]", 3);
       final int major = Integer.parseInt(parts[0]);
       return major > 4 || (major == 4 && Integer.parseInt(parts[1]) >= 1);
-    }
-
-    /** Returns the key by which the user demands encryption, if there is one. */
-    public static Optional<String> encryptionDemandedBy(final SparkConf conf) {
-      return NetworkTrust.encryptionDemandedBy(key -> conf.get(key, null));
     }
   }
 }

@@ -19,16 +19,13 @@ import org.jspecify.annotations.Nullable;
 /**
  * An application's configuration as its user gives it, without Spark: {@code --properties-file}
  * first, then {@code --conf}. Immutable.
+ *
+ * @param ofFile keys whose values stand in a file alone
  */
-public final class Settings {
-  private final Map<String, String> values;
-
-  /** Keys whose values stand in a file alone. */
-  private final Set<String> ofFile;
-
-  private Settings(final Map<String, String> values, final Set<String> ofFile) {
-    this.values = Map.copyOf(values);
-    this.ofFile = Set.copyOf(ofFile);
+public record Settings(Map<String, String> values, Set<String> ofFile) {
+  public Settings {
+    values = Map.copyOf(values);
+    ofFile = Set.copyOf(ofFile);
   }
 
   /** These and no others, of an application that runs by them. */
@@ -66,10 +63,6 @@ public final class Settings {
   /** Returns whether the value of a key is a file's, and nobody has said it on the command line. */
   boolean isOfFile(final String key) {
     return ofFile.contains(key);
-  }
-
-  Map<String, String> all() {
-    return values;
   }
 
   boolean isEmpty() {

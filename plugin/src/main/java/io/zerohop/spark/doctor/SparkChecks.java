@@ -7,8 +7,8 @@ import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
+import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.conf.ZerohopConf;
-import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import io.zerohop.spark.doctor.Finding.Verdict;
@@ -46,7 +46,7 @@ final class SparkChecks {
         LIMIT,
         notes -> {
           final SparkConf conf = new SparkConf(false);
-          settings.all().forEach(conf::set);
+          settings.values().forEach(conf::set);
           check(conf, null, NamedJars.with(settings, Preflight::lookAtVersion)).run(notes);
         });
   }
@@ -356,7 +356,7 @@ final class SparkChecks {
                   .because(obstacle)
               : Message.of("blocks of other nodes are staged")
                   .because(unsent.text() + ", and " + obstacle.text());
-      if (ControlSecurity.encryptionDemandedBy(conf).isPresent()
+      if (NetworkTrust.encryptionDemandedBy(key -> conf.get(key, null)).isPresent()
           && ZerohopConf.of(conf).ucx().trustedNetwork()) {
         return Finding.warn(
             Item.OTHER_NODES,

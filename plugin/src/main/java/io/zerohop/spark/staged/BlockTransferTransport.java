@@ -44,24 +44,12 @@ import scala.Option;
  * retries, compression and encryption. Blocks of this executor come from its files. Large blocks
  * come by way of a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says.
  * Thread safe.
+ *
+ * @param resolver serves this executor's own blocks
+ * @param largeBytes blocks over this size are received in files
  */
-public final class BlockTransferTransport implements FallbackTransport {
-  private final SparkEnv env;
-  private final ShuffleBlockResolver resolver;
-  private final long largeBytes;
-
-  /**
-   * A transport.
-   *
-   * @param resolver serves this executor's own blocks
-   * @param largeBytes blocks over this size are received in files
-   */
-  public BlockTransferTransport(
-      final SparkEnv env, final ShuffleBlockResolver resolver, final long largeBytes) {
-    this.env = env;
-    this.resolver = resolver;
-    this.largeBytes = largeBytes;
-  }
+public record BlockTransferTransport(SparkEnv env, ShuffleBlockResolver resolver, long largeBytes)
+    implements FallbackTransport {
 
   @Override
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
@@ -125,7 +113,7 @@ public final class BlockTransferTransport implements FallbackTransport {
             owner.port(),
             source.executorId(),
             blocks.stream().map(Block::toString).toArray(String[]::new),
-            new Listener(source, byId, files, sink),
+            new Listener(this, source, byId, files, sink),
             manager);
   }
 
@@ -159,29 +147,21 @@ public final class BlockTransferTransport implements FallbackTransport {
   }
 
   /** Reports each block once, although Spark's client may report a failed one again. */
-  private final class Listener implements BlockFetchingListener {
-    private final BlockSource source;
-    private final Map<String, Block> waiting;
-    private final @Nullable TemporaryFiles files;
-    private final Sink sink;
-
-    Listener(
-        final BlockSource source,
-        final Map<String, Block> waiting,
-        final @Nullable TemporaryFiles files,
-        final Sink sink) {
-      this.source = source;
-      this.waiting = waiting;
-      this.files = files;
-      this.sink = sink;
-    }
+  private record Listener(
+      BlockTransferTransport transport,
+      BlockSource source,
+      Map<String, Block> waiting,
+      @Nullable TemporaryFiles files,
+      Sink sink)
+      implements BlockFetchingListener {
 
     @Override
     public void onBlockFetchSuccess(final String blockId, final ManagedBuffer data) {
       final Block block = waiting.remove(blockId);
       if (block != null) {
         data.retain();
-        sink.arrived(block, payload(source, block, data, files == null ? () -> {} : files::delete));
+        final Runnable afterRelease = files == null ? () -> {} : files::delete;
+        sink.arrived(block, transport.payload(source, block, data, afterRelease));
       }
     }
 

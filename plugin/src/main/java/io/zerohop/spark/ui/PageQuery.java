@@ -13,7 +13,7 @@ import java.util.function.UnaryOperator;
  * and an order of each table. Immutable; whatever a user types is cut, and what is no number is the
  * default.
  */
-final class PageQuery {
+record PageQuery(Map<String, String> given) {
   /** Tables that have pages. */
   static final List<String> TABLES = List.of("shuffles", "pairs", "pools", "keepers", "contacts");
 
@@ -27,12 +27,6 @@ final class PageQuery {
   private static final String SORT = ".sort";
   private static final String PAGE = ".page";
   private static final String SIZE = ".pageSize";
-
-  private final Map<String, String> given;
-
-  private PageQuery(final Map<String, String> given) {
-    this.given = given;
-  }
 
   /** The query of a request, by its parameters; null stands for those that are not there. */
   static PageQuery of(final UnaryOperator<String> parameter) {

@@ -3,7 +3,9 @@ package io.zerohop.spark.control;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.spark.conf.NetworkTrust;
 import io.zerohop.spark.control.ControlConnector.ControlSecurity;
+import java.util.Map;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.TransportConf;
@@ -23,16 +25,14 @@ class ControlSecurityTest {
         "spark.io.encryption.enabled"
       })
   void theKeyThatDemandsEncryptionIsNamed(final String key) {
-    assertThat(ControlSecurity.encryptionDemandedBy(new SparkConf(false).set(key, "true")))
-        .contains(key);
-    assertThat(ControlSecurity.encryptionDemandedBy(new SparkConf(false).set(key, "false")))
-        .isEmpty();
+    assertThat(NetworkTrust.encryptionDemandedBy(Map.of(key, "true")::get)).contains(key);
+    assertThat(NetworkTrust.encryptionDemandedBy(Map.of(key, "false")::get)).isEmpty();
   }
 
   @Test
   void authenticationAloneDemandsNone() {
-    final SparkConf conf = new SparkConf(false).set("spark.authenticate", "true");
-    assertThat(ControlSecurity.encryptionDemandedBy(conf)).isEmpty();
+    assertThat(NetworkTrust.encryptionDemandedBy(Map.of("spark.authenticate", "true")::get))
+        .isEmpty();
   }
 
   @Test
