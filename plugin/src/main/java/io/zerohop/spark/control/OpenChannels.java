@@ -13,15 +13,15 @@ import io.zerohop.spark.log.SparkCode;
 import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Comparator;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.LinkedHashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.protocol.Message;
 import org.apache.spark.network.util.TransportFrameDecoder;
@@ -52,12 +52,10 @@ final class OpenChannels {
   private final Map<TransportClient, String> open = new HashMap<>();
 
   /**
-   * Those of them that had proved nothing when they were looked at last, by address and in the
-   * order in which they came.
+   * Those of them that had proved nothing when they were looked at last, with their addresses and
+   * in the order in which they came.
    */
-  private final Map<String, Set<TransportClient>> unproven = new HashMap<>();
-
-  private int unprovenCount;
+  private final Map<TransportClient, String> unproven = new LinkedHashMap<>();
 
   /** Those that have made room, or got none: it is not known whose they are. */
   private final Set<TransportClient> turnedAway = new HashSet<>();
@@ -93,19 +91,20 @@ final class OpenChannels {
 
   private boolean add(final TransportClient client) {
     final String address = addressOf(client);
-    final List<TransportClient> evicted = new ArrayList<>();
+    TransportClient evicted = null;
     synchronized (this) {
       if (closed) {
         return false;
       }
       open.put(client, address);
       if (answering) {
-        makeRoom(address, evicted);
-        unproven.computeIfAbsent(address, any -> new LinkedHashSet<>()).add(client);
-        unprovenCount++;
+        evicted = makeRoom(address);
+        unproven.put(client, address);
       }
     }
-    evicted.forEach(OpenChannels::closeUnproven);
+    if (evicted != null) {
+      closeUnproven(evicted);
+    }
     return true;
   }
 
@@ -115,53 +114,28 @@ final class OpenChannels {
         : "an unknown address"; // It has gone already.
   }
 
-  /** Looks at as many as may be unproven, and at none that was found to be proven before. */
-  private void makeRoom(final String address, final List<TransportClient> evicted) {
-    if (unproven.getOrDefault(address, Set.of()).size() >= limits.unprovenOfOne()) {
-      forgetProven(address);
-      if (unproven.getOrDefault(address, Set.of()).size() >= limits.unprovenOfOne()) {
-        evicted.add(evictOldest(address));
-      }
+  /** Returns what makes room for another one of an address; null if there is room. */
+  private @Nullable TransportClient makeRoom(final String address) {
+    unproven.keySet().removeIf(client -> client.getClientId() != null);
+    final Map<String, Long> counts =
+        unproven.values().stream().collect(Collectors.groupingBy(it -> it, Collectors.counting()));
+    final String full;
+    if (counts.getOrDefault(address, 0L) >= limits.unprovenOfOne()) {
+      full = address;
+    } else if (unproven.size() >= limits.unproven()) {
+      full = Collections.max(counts.entrySet(), Map.Entry.comparingByValue()).getKey();
+    } else {
+      return null;
     }
-    if (unprovenCount >= limits.unproven()) {
-      List.copyOf(unproven.keySet()).forEach(this::forgetProven);
-      if (unprovenCount >= limits.unproven()) {
-        evicted.add(evictOldest(addressOfMost()));
-      }
-    }
-  }
-
-  private void forgetProven(final String address) {
-    for (final TransportClient client : List.copyOf(unproven.get(address))) {
-      if (client.getClientId() != null) {
-        forget(client, address);
-      }
-    }
-  }
-
-  private String addressOfMost() {
-    return unproven.entrySet().stream()
-        .max(Comparator.comparingInt(entry -> entry.getValue().size()))
-        .orElseThrow()
-        .getKey();
-  }
-
-  private TransportClient evictOldest(final String address) {
-    final TransportClient oldest = unproven.getOrDefault(address, Set.of()).iterator().next();
-    forget(oldest, address);
+    final TransportClient oldest =
+        unproven.entrySet().stream()
+            .filter(entry -> entry.getValue().equals(full))
+            .findFirst()
+            .orElseThrow()
+            .getKey();
+    unproven.remove(oldest);
     turnedAway.add(oldest);
     return oldest;
-  }
-
-  private void forget(final TransportClient client, final String address) {
-    final Set<TransportClient> ofOne = unproven.getOrDefault(address, Set.of());
-    if (ofOne.contains(client)) {
-      ofOne.remove(client);
-      unprovenCount--;
-      if (ofOne.isEmpty()) {
-        unproven.remove(address);
-      }
-    }
   }
 
   private boolean guard(final TransportClient client) {
@@ -207,9 +181,7 @@ final class OpenChannels {
   /** The address of an unauthenticated peer that was not named before; else null. */
   private synchronized @Nullable String leave(final TransportClient client) {
     final String address = open.remove(client);
-    if (address != null) {
-      forget(client, address);
-    }
+    unproven.remove(client);
     final boolean evicted = turnedAway.remove(client);
     notifyAll();
     if (!answering || closed || address == null || evicted || client.getClientId() != null) {

@@ -53,12 +53,10 @@ public final class ReportCounters implements ContactListener {
 
   static final long SLOT_NANOS = SLOT_MILLIS * 1_000_000;
 
-  private Map<String, Map<Link, FlowCount>> flows = new HashMap<>();
+  private Map<FlowKey, FlowCount> flows = new HashMap<>();
   private Map<Integer, UseCount> shuffles = new HashMap<>();
   private List<Contact> contacts = new ArrayList<>();
   private List<Advice> advice = new ArrayList<>();
-
-  private int flowCount;
 
   /** A task of a stage writes a shuffle. */
   public void writes(final int shuffleId, final int stageId) {
@@ -84,24 +82,22 @@ public final class ReportCounters implements ContactListener {
    * Adds what one reader has counted in one slot.
    *
    * @param slot of {@link System#nanoTime}, in slots
-   * @param byOwner blocks that have come, by their owner
+   * @param moved blocks that have come
    * @param waitNanos how long it stood still
    */
   synchronized void add(
       final int shuffleId,
       final long slot,
-      final Map<String, Map<Link, MovedCount>> byOwner,
+      final Map<FlowKey, MovedCount> moved,
       final long waitNanos) {
     final UseCount use = use(shuffleId);
-    byOwner.forEach(
-        (owner, links) ->
-            links.forEach(
-                (link, count) -> {
-                  flow(owner, link).add(count, slot);
-                  if (use != null) {
-                    use.moved.computeIfAbsent(link.path(), any -> new MovedCount()).add(count);
-                  }
-                }));
+    moved.forEach(
+        (key, count) -> {
+          flow(key).add(count, slot);
+          if (use != null) {
+            use.moved.computeIfAbsent(key.link().path(), any -> new MovedCount()).add(count);
+          }
+        });
     if (use != null) {
       use.waitNanos += waitNanos;
     }
@@ -144,16 +140,10 @@ public final class ReportCounters implements ContactListener {
     }
   }
 
-  private FlowCount flow(final String owner, final Link link) {
-    Map<Link, FlowCount> links = flows.get(owner);
-    if (links == null || !links.containsKey(link)) {
-      final boolean room = flowCount < MAX_FLOWS;
-      flowCount += room ? 1 : 0;
-      final String as = room ? owner : OTHERS;
-      links = flows.computeIfAbsent(as, any -> new EnumMap<>(Link.class));
-      return links.computeIfAbsent(link, any -> new FlowCount());
-    }
-    return links.get(link);
+  private FlowCount flow(final FlowKey key) {
+    final boolean room = flows.size() < MAX_FLOWS || flows.containsKey(key);
+    return flows.computeIfAbsent(
+        room ? key : new FlowKey(OTHERS, key.link()), any -> new FlowCount());
   }
 
   private @Nullable UseCount use(final int shuffleId) {
@@ -183,8 +173,7 @@ public final class ReportCounters implements ContactListener {
   public synchronized ShuffleReport drain(
       final String executorId, final String node, final Memory memory) {
     final List<Flow> moved = new ArrayList<>();
-    flows.forEach(
-        (owner, links) -> links.forEach((link, flow) -> moved.add(flow.report(owner, link))));
+    flows.forEach((key, flow) -> moved.add(flow.report(key)));
     final List<ShuffleUse> uses = new ArrayList<>();
     shuffles.forEach((id, use) -> uses.add(use.report(id)));
     final ShuffleReport report =
@@ -194,9 +183,11 @@ public final class ReportCounters implements ContactListener {
     shuffles = new HashMap<>();
     contacts = new ArrayList<>();
     advice = new ArrayList<>();
-    flowCount = 0;
     return report;
   }
+
+  /** Identifies a flow. */
+  record FlowKey(String owner, Link link) {}
 
   /**
    * Bytes of each slot. Readers tell of a slot when it is over, some of them late; what is told of
@@ -222,7 +213,7 @@ public final class ReportCounters implements ContactListener {
       slots[(int) at] += more.bytes();
     }
 
-    Flow report(final String from, final Link link) {
+    Flow report(final FlowKey key) {
       long busy = strays;
       long full = 0;
       long fullBytes = 0;
@@ -236,9 +227,9 @@ public final class ReportCounters implements ContactListener {
         }
       }
       return new Flow(
-          from,
-          link.path().label(),
-          link.label(),
+          key.owner(),
+          key.link().path().label(),
+          key.link().label(),
           moved.blocks(),
           moved.bytes(),
           busy * SLOT_MILLIS,
@@ -302,7 +293,7 @@ public final class ReportCounters implements ContactListener {
   public static final class ReaderCounts implements ExecutorWatch.Reader {
     private final ReportCounters executor;
     private final int shuffleId;
-    private Map<String, Map<Link, MovedCount>> flows = new HashMap<>();
+    private Map<FlowKey, MovedCount> flows = new HashMap<>();
     private long slot;
     private long waitNanos;
     private boolean ended;
@@ -328,10 +319,7 @@ public final class ReportCounters implements ContactListener {
         tell();
         slot = now;
       }
-      flows
-          .computeIfAbsent(owner, any -> new EnumMap<>(Link.class))
-          .computeIfAbsent(link, any -> new MovedCount())
-          .add(blocks, bytes);
+      flows.computeIfAbsent(new FlowKey(owner, link), any -> new MovedCount()).add(blocks, bytes);
       if (ended) {
         tell();
       }
