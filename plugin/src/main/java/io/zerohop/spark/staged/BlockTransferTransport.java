@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
+import io.zerohop.spark.keeper.KeptId;
 import io.zerohop.spark.log.SparkCode;
 import java.io.FilterInputStream;
 import java.io.IOException;
@@ -78,7 +79,12 @@ public record BlockTransferTransport(SparkEnv env, ShuffleBlockResolver resolver
 
   /** Returns whether the blocks are this very executor's. */
   public boolean isOwn(final BlockSource source) {
-    return source.executorId().equals(env.executorId());
+    return executorOf(source).equals(env.executorId());
+  }
+
+  /** The owner as Spark knows it: of kept blocks, too, as long as it lives. */
+  private static String executorOf(final BlockSource source) {
+    return KeptId.executorOf(((BlockManagerId) source.address()).executorId());
   }
 
   private void readOwn(final BlockSource source, final Block block, final Sink sink) {
@@ -111,7 +117,7 @@ public record BlockTransferTransport(SparkEnv env, ShuffleBlockResolver resolver
         .fetchBlocks(
             owner.host(),
             owner.port(),
-            source.executorId(),
+            executorOf(source),
             blocks.stream().map(Block::toString).toArray(String[]::new),
             new Listener(this, source, byId, files, sink),
             manager);
