@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.Signal.SignalEpoch;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -130,18 +131,12 @@ final class Window implements AutoCloseable {
       return null;
     }
     final Window window = new Window(all, source, memory, lease, side, cancelled);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(window)) {
       window.lookUp(wanted);
       if (side == ReadSide.HOST) {
         window.gather();
       }
-      done = true;
-      return window;
-    } finally {
-      if (!done) {
-        window.close();
-      }
+      return undo.keep(window);
     }
   }
 

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.keeper;
 import io.zerohop.device.Device;
 import io.zerohop.device.Message;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer;
@@ -207,8 +208,7 @@ public final class Keeper implements AutoCloseable {
       final LongSupplier memory,
       final Clock clock) {
     final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, memory, clock);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(keeper)) {
       keeper.claim = folder.claim(Location.KEEPER);
       if (keeper.claim == null) {
         throw new ZerohopException(
@@ -226,12 +226,7 @@ public final class Keeper implements AutoCloseable {
       }
       keeper.reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
-      done = true;
-      return keeper;
-    } finally {
-      if (!done) {
-        keeper.close();
-      }
+      return undo.keep(keeper);
     }
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -16,8 +17,6 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -97,29 +96,24 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    *
    * @param unavailable begins what the log says
    * @param debug is what it says above the stack trace
-   * @param making makes it, and pushes how to undo what it has begun; gives none if it has said
-   *     itself why there is none
+   * @param making makes it, and adds what it has begun; gives none if it has said itself why there
+   *     is none
    * @return absent if there is none; all that was begun is undone then
    */
   protected static <N> @Nullable N begin(
       final Message unavailable,
       final String debug,
       final Logger log,
-      final Function<Deque<Runnable>, @Nullable N> making) {
-    final Deque<Runnable> begun = new ArrayDeque<>();
-    N node = null;
-    try {
-      node = making.apply(begun);
+      final Function<Undo, @Nullable N> making) {
+    try (Undo begun = new Undo()) {
+      final N node = making.apply(begun);
+      return node == null ? null : begun.keep(node);
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       unavailable.because(e).info(log);
       log.debug(debug, e);
-    } finally {
-      if (node == null) {
-        begun.forEach(Runnable::run); // The last one first.
-      }
+      return null;
     }
-    return node;
   }
 
   /** Makes what serves readers. */

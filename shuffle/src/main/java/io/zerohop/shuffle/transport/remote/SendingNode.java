@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
@@ -77,11 +78,11 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
           final Clock clock = self.clock();
           final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
           final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock);
-          begun.push(slabs::close);
+          begun.add(slabs);
           final RemoteThreads threads = new RemoteThreads();
-          begun.push(threads::close);
+          begun.add(threads);
           final Carrier carrier = starter.start(threads, slabs, clock);
-          begun.push(carrier::close);
+          begun.add(carrier);
           final Sends sends = new Sends(carrier, slabs, devices, conf, clock, threads.sends());
           final SendingNode node =
               new SendingNode(
@@ -184,8 +185,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
       final RemotePeer peer =
           new RemotePeer(
               name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
-      boolean done = false;
-      try {
+      try (Undo undo = new Undo(() -> peer.breakOff("it could not be connected"))) {
         peer.hello(
             Questions.hello(carrier.address(), false),
             source.knownLocation().incarnation(),
@@ -195,12 +195,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
         LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
         contacts.met(
             name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
-        done = true;
-        return peer;
-      } finally {
-        if (!done) {
-          peer.breakOff("it could not be connected");
-        }
+        return undo.keep(peer);
       }
     }
   }

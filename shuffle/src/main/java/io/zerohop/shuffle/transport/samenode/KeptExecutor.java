@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -141,14 +142,9 @@ public final class KeptExecutor implements AutoCloseable {
       rootMemory =
           new SegmentMemory(said.rootSegment(), device.map(handle, socket, PeerAccess.READ));
     }
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(rootMemory)) {
       root = new RootView(rootMemory, said.incarnation(), socket);
-      done = true;
-    } finally {
-      if (!done) {
-        rootMemory.close();
-      }
+      undo.done();
     }
   }
 
@@ -171,15 +167,8 @@ public final class KeptExecutor implements AutoCloseable {
     final PeerLink link =
         PeerLink.connect(
             folder.socket(socket), Location.keeperName(port), socket, secret, CONNECT_LIMIT);
-    boolean done = false;
-    try {
-      final KeptExecutor kept = new KeptExecutor(folder, socket, secret, device, clock, link);
-      done = true;
-      return kept;
-    } finally {
-      if (!done) {
-        link.close();
-      }
+    try (Undo undo = new Undo(link)) {
+      return undo.keep(new KeptExecutor(folder, socket, secret, device, clock, link));
     }
   }
 
@@ -514,18 +503,13 @@ public final class KeptExecutor implements AutoCloseable {
     left = memory;
     become(State.LEFT);
     leftAt = clock.nanos();
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this)) {
       final SegmentServer serving =
           new SegmentServer(
               folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);
       serving.start();
       server = serving;
-      done = true;
-    } finally {
-      if (!done) {
-        close();
-      }
+      undo.done();
     }
     LOG.info(
         "executor {} has ended and left shuffles {} in {} bytes",

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.samenode;
 import static io.zerohop.shuffle.transport.samenode.LeftBlocks.PART_BYTES;
 
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.Undo;
 import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
@@ -90,17 +91,11 @@ final class LeftFile implements AutoCloseable {
       final Consumer<IOException> unreadable)
       throws IOException {
     final LeftFile file = new LeftFile(folder, to, mapIds, unreadable);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(file)) {
       file.writeAll(shuffle, segments, wanted);
-      done = true;
-      return file;
+      return undo.keep(file);
     } catch (final UncheckedIOException e) {
       throw e.getCause();
-    } finally {
-      if (!done) {
-        file.close();
-      }
     }
   }
 

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.device.exchange.PeerLink.Loan;
@@ -109,18 +110,13 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     this.greeting = greeting;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
     segments = new LeftSegments(device, owner, root, held);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(root)) {
+      undo.add(this::unmap);
       root.lanes().freeze();
       view = new RootView(root.memory(), greeting.incarnation(), owner);
       look();
       closeUnused();
-      done = true;
-    } finally {
-      if (!done) {
-        unmap();
-        root.close();
-      }
+      undo.done();
     }
   }
 
@@ -199,8 +195,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return known;
   }
 
-  @GuardedBy("this")
-  private void unmap() {
+  private synchronized void unmap() {
     catalog = null;
     mapped.values().forEach(SegmentMemory::close);
     mapped.clear();

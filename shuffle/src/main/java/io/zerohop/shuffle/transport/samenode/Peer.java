@@ -4,6 +4,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -114,8 +115,7 @@ final class Peer implements BlockMemory {
       throw new CatalogException("executor " + name + " has no root segment");
     }
     this.rootMemory = fetched;
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(rootMemory)) {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes =
           new LanePool(
@@ -125,11 +125,7 @@ final class Peer implements BlockMemory {
               link::alive,
               clock);
       this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
-      done = true;
-    } finally {
-      if (!done) {
-        rootMemory.close();
-      }
+      undo.done();
     }
     mappings.set(1);
   }
@@ -353,18 +349,13 @@ final class Peer implements BlockMemory {
     if (loan == null) {
       return null;
     }
-    boolean done = false;
-    try (SegmentHandle handle = loan.handle()) {
+    try (Undo undo = new Undo(() -> giveBack(loan.segmentId()));
+        SegmentHandle handle = loan.handle()) {
       final Segment segment = devices.of(Tier.DEVICE).borrow(handle, "executor " + name);
-      done = true;
-      return new Borrowed(loan.segmentId(), segment);
+      return undo.keep(new Borrowed(loan.segmentId(), segment));
     } catch (final ZerohopException e) {
       loanRefusal = new Refusal(clock.in(REFUSED), e); // Says nothing of what is read here.
       throw e;
-    } finally {
-      if (!done) {
-        giveBack(loan.segmentId());
-      }
     }
   }
 

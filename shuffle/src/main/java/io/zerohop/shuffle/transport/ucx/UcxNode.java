@@ -134,18 +134,18 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
             e.message().code(ShuffleCode.LIBUCX_TOO_OLD).warn(LOG);
             return null;
           }
-          begun.push(engine::close);
+          begun.add(engine);
           if (engine.rdma()) {
             final Housekeeping.Chore waking =
                 housekeeping.every("ucx-alarm", UcxEngine.WAKE_PERIOD, engine::wake);
-            begun.push(waking::close);
+            begun.add(waking);
           }
           LoopbackTest.run(engine);
           final RemoteThreads threads = new RemoteThreads();
-          begun.push(threads::close);
+          begun.add(threads);
           final TransferMemory memory =
               TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);
-          begun.push(memory::close);
+          begun.add(memory);
           final RemoteService<ServedReader> service =
               service(conf, self, new UcxAnswers(engine, memory, clock), holder, threads);
           final FabricReader fabric =
@@ -159,7 +159,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
                       conf.device().timeout(),
                       clock);
           final ControlChannel channel = channels.apply(service);
-          begun.push(channel::close);
+          begun.add(channel);
           final PeerConnector connector =
               new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self);
           LOG.info(
