@@ -23,6 +23,7 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
+import io.zerohop.shuffle.transport.samenode.SharedMemory.PeerLanes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
@@ -42,7 +43,7 @@ import org.slf4j.LoggerFactory;
  * off its list that are dropped, or in files. Those are read by asking the keeper. Owns the root,
  * the segments and the files. Thread safe.
  */
-final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
+public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeftMemory.class);
 
   private final Clock clock;
@@ -51,7 +52,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private final RootSegment root;
   private final RootView view;
   private final LeftSegments segments;
-  private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+  private final PeerLanes lanes;
 
   /** Segments that are mapped to read their blocks here. */
   private final Map<Long, SegmentMemory> mapped = new HashMap<>();
@@ -110,6 +111,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     this.greeting = greeting;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
     segments = new LeftSegments(device, owner, root, held);
+    lanes = new PeerLanes(root, greeting.view());
     try (Undo undo = new Undo(root)) {
       undo.add(this::unmap);
       root.lanes().freeze();
@@ -202,7 +204,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /** Unmaps what nobody has read here since the last call. */
-  synchronized void unmapUnread() {
+  public synchronized void unmapUnread() {
     if (!wasRead) {
       unmap();
     }
@@ -246,12 +248,12 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /** Bytes in files. */
-  long fileBytes() {
+  public long fileBytes() {
     return files.values().stream().mapToLong(LeftFile::bytes).sum();
   }
 
   /** Map outputs in files. */
-  long fileOutputs() {
+  public long fileOutputs() {
     return files.values().stream().mapToLong(LeftFile::outputs).sum();
   }
 
@@ -300,7 +302,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    *
    * @return whether some has gone since the last call
    */
-  synchronized boolean settle() {
+  public synchronized boolean settle() {
     if (segments.canGo()) {
       closeUnused();
     }
@@ -435,14 +437,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public byte[] connected(final PeerInfo peer) {
-    final int block = root.lanes().connect();
-    final long generation = block < 0 ? 0 : root.lanes().generation(block);
-    if (block >= 0) {
-      laneBlocks.put(peer.connectionId(), block);
-    }
-    return new Greeting(
-            block, generation, root.memory().id(), greeting.incarnation(), greeting.view())
-        .encode();
+    return lanes.connected(peer);
   }
 
   @Override
@@ -472,10 +467,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public void disconnected(final PeerInfo peer) {
-    final Integer block = laneBlocks.remove(peer.connectionId());
-    if (block != null) {
-      root.lanes().disconnect(block);
-    }
+    lanes.disconnected(peer);
   }
 
   @Override

@@ -110,11 +110,13 @@ final class Peer implements BlockMemory {
     this.devices = devices;
     this.limit = limit;
     this.clock = clock;
-    final SegmentMemory fetched = fetchRoot(greeting.rootSegment());
-    if (fetched == null) {
+    final SegmentHandle handle = handleTo(greeting.rootSegment(), limit);
+    if (handle == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
-    this.rootMemory = fetched;
+    // The one segment that readers write to: it has their lanes.
+    this.rootMemory =
+        new SegmentMemory(greeting.rootSegment(), map(handle, Tier.HOST, PeerAccess.WRITE));
     try (Undo undo = new Undo(rootMemory)) {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes =
@@ -222,14 +224,6 @@ final class Peer implements BlockMemory {
       mapping.unlock();
     }
     return missing;
-  }
-
-  /** The one segment that readers write to: it has their lanes. */
-  private @Nullable SegmentMemory fetchRoot(final long segmentId) {
-    final SegmentHandle handle = handleTo(segmentId, limit);
-    return handle == null
-        ? null
-        : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
   }
 
   private @Nullable SegmentMemory fetch(
