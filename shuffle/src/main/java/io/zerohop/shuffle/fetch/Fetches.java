@@ -11,7 +11,6 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.route.PathChooser;
 import io.zerohop.shuffle.transport.Transport;
@@ -79,12 +78,7 @@ public final class Fetches {
    */
   public static Fetches stagedOnly(
       final Config conf, final Duration stagedTimeout, final Clock clock) {
-    final PathChooser paths =
-        PathChooser.stagedOnly(
-            conf.paths(),
-            ShuffleCode.SHARES_NO_MEMORY
-                .says("this executor shares no memory")
-                .remedy("see its log for the reason"));
+    final PathChooser paths = PathChooser.stagedOnly(conf.paths(), clock);
     return new Fetches(conf, stagedTimeout, clock, null, paths, new AccessTimes(clock), Map.of());
   }
 

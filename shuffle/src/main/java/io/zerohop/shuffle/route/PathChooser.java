@@ -13,6 +13,7 @@ import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.samenode.LocalMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory;
@@ -47,17 +48,11 @@ public final class PathChooser {
    *     owner is known
    */
   public record Route(BlockPath path, @Nullable BlockMemory memory, @Nullable Message reason) {
+    private static final Route BY_UCX = new Route(BlockPath.UCX, null, null);
+    private static final Route SENT = new Route(BlockPath.SENT, null, null);
 
     private static Route inPlace(final BlockMemory memory) {
       return new Route(memory.path(), memory, null);
-    }
-
-    private static Route ucx() {
-      return new Route(BlockPath.UCX, null, null);
-    }
-
-    private static Route sent() {
-      return new Route(BlockPath.SENT, null, null);
     }
 
     private static Route staged(final Message reason) {
@@ -65,17 +60,16 @@ public final class PathChooser {
     }
   }
 
+  /** Absent in a process that shares no memory; then it has none of the parts below either. */
   private final @Nullable Location self;
+
   private final Set<BlockPath> allowed;
   private final @Nullable LocalMemory local;
   private final @Nullable PeerDirectory peers;
   private final @Nullable UcxNode ucx;
   private final @Nullable SendingNode sending;
-  private final @Nullable OwnerLiveness liveness;
+  private final OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
-
-  /** The reason why only staging is available: there is nothing else of the above then. */
-  private final @Nullable Message stagedOnly;
 
   /**
    * @param ucx the path between nodes by UCX, if there is one here
@@ -83,42 +77,25 @@ public final class PathChooser {
    * @param clock by which it is remembered who lives
    */
   public PathChooser(
-      final Location self,
-      final Set<BlockPath> allowed,
-      final LocalMemory local,
-      final PeerDirectory peers,
-      final @Nullable UcxNode ucx,
-      final @Nullable SendingNode sending,
-      final Clock clock) {
-    this(self, allowed, local, peers, ucx, sending, new OwnerLiveness(clock), null);
-  }
-
-  private PathChooser(
       final @Nullable Location self,
       final Set<BlockPath> allowed,
       final @Nullable LocalMemory local,
       final @Nullable PeerDirectory peers,
       final @Nullable UcxNode ucx,
       final @Nullable SendingNode sending,
-      final @Nullable OwnerLiveness liveness,
-      final @Nullable Message stagedOnly) {
+      final Clock clock) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
     this.sending = sending;
-    this.liveness = liveness;
-    this.stagedOnly = stagedOnly;
+    this.liveness = new OwnerLiveness(clock);
   }
 
-  /**
-   * For a process that has no memory to share.
-   *
-   * @param reason why, for messages
-   */
-  public static PathChooser stagedOnly(final Set<BlockPath> allowed, final Message reason) {
-    return new PathChooser(null, allowed, null, null, null, null, null, reason);
+  /** For a process that has no memory to share. */
+  public static PathChooser stagedOnly(final Set<BlockPath> allowed, final Clock clock) {
+    return new PathChooser(null, allowed, null, null, null, null, clock);
   }
 
   /**
@@ -164,7 +141,7 @@ public final class PathChooser {
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();
-    if (stagedOnly != null
+    if (self == null
         || owner == null
         || isLocal(owner)
         || (isOnThisNode(owner) && allowed.contains(BlockPath.PEER) && hasOurFolder(owner))) {
@@ -224,8 +201,11 @@ public final class PathChooser {
       final BlockSource source, final FallbackTransport staging, final ReadSide side) {
     final Location owner = source.location();
     final String executorId = source.executorId();
-    if (stagedOnly != null) {
-      return Route.staged(stagedOnly);
+    if (self == null) {
+      return Route.staged(
+          ShuffleCode.SHARES_NO_MEMORY
+              .says("this executor shares no memory")
+              .remedy("see its log for the reason"));
     }
     if (owner == null) {
       return Route.staged(ShuffleCode.NO_LOCATION.says("the map status names no memory"));
@@ -309,53 +289,51 @@ public final class PathChooser {
     }
     try {
       sending.connect(source);
-      return Route.sent();
-    } catch (final ExchangeException e) {
-      if (e.reason() == ExchangeException.Reason.BUSY) {
-        return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
+      return Route.SENT;
+    } catch (final ExchangeException | CarrierException e) {
+      if (e instanceof ExchangeException unanswered) {
+        throwIfDead(unanswered, sending, source, staging, ShuffleCode.SENDER_DEAD);
+        if (unanswered.reason() == ExchangeException.Reason.BUSY) {
+          return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
+        }
       }
-      if (isDead(e, sending.hasMet(source.knownLocation()), source, staging)) {
-        throw new OwnerGoneException(
-            ShuffleCode.SENDER_DEAD
-                .says("an executor is dead: it does not answer")
-                .at("executor " + source.executorId())
-                .because(e),
-            e);
-      }
-      return notSent(source, e);
-    } catch (final CarrierException e) {
-      return notSent(source, e);
+      return staged(
+          source.executorId(),
+          ShuffleCode.SENDER_NOT_REACHED
+              .says(
+                  "the owner did not send its blocks to this reader; one of them may be shutting"
+                      + " down or paused")
+              .because(e),
+          e);
     }
   }
 
-  private Route notSent(final BlockSource source, final ZerohopException why) {
-    return staged(
-        source.executorId(),
-        ShuffleCode.SENDER_NOT_REACHED
-            .says(
-                "the owner did not send its blocks to this reader; one of them may be shutting down or"
-                    + " paused")
-            .because(why),
-        why);
-  }
-
   /**
-   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
-   * says nothing may have paused, or something may be in between: the kernel still accepts
-   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
+   * Throws if an owner is dead: that is who refuses where it answered before, or who answers at
+   * none of its ports. Whoever only says nothing may have paused, or something may be in between:
+   * the kernel still accepts connections for a process that is stopped, and its blocks are staged,
+   * with Spark's patience.
    */
-  private boolean isDead(
+  private void throwIfDead(
       final ExchangeException e,
-      final boolean wasMet,
+      final RemoteNode<?, ?> way,
       final BlockSource source,
-      final FallbackTransport staging) {
+      final FallbackTransport staging,
+      final ShuffleCode code) {
     final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
     // One that is just dying may still accept a connection, and then reset it.
     final boolean doubtful =
         refused
             || e.reason() == ExchangeException.Reason.TIMEOUT
             || e.reason() == ExchangeException.Reason.CLOSED;
-    return (refused && wasMet) || (doubtful && !own(liveness).answers(source, staging));
+    if ((refused && way.hasMet(source.knownLocation()))
+        || (doubtful && !liveness.answers(source, staging))) {
+      throw new OwnerGoneException(
+          code.says("an executor is dead: it does not answer")
+              .at("executor " + source.executorId())
+              .because(e),
+          e);
+    }
   }
 
   private Route byUcx(
@@ -386,14 +364,14 @@ public final class PathChooser {
     try {
       ucx.connect(source);
       return ucx.gets(source.knownLocation(), side)
-          ? Route.ucx()
+          ? Route.BY_UCX
           : Route.staged(
               ShuffleCode.NOTHING_GOT
                   .says("the owner is not read by UCX")
                   .because(why)
                   .remedy("see the line of first contact in this executor's log"));
     } catch (final ExchangeException e) {
-      return unanswered(source, staging, ucx.hasMet(source.knownLocation()), e);
+      return unanswered(source, staging, ucx, e);
     } catch (final CarrierException e) {
       return staged(
           source.executorId(),
@@ -407,7 +385,7 @@ public final class PathChooser {
   private Route unanswered(
       final BlockSource source,
       final FallbackTransport staging,
-      final boolean wasMet,
+      final UcxNode way,
       final ExchangeException e) {
     final String executorId = source.executorId();
     if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
@@ -423,14 +401,7 @@ public final class PathChooser {
     if (e.reason() == ExchangeException.Reason.BUSY) {
       return Route.staged(ShuffleCode.OWNER_BUSY.says("the owner is busy").because(e));
     }
-    if (isDead(e, wasMet, source, staging)) {
-      throw new OwnerGoneException(
-          ShuffleCode.OWNER_DEAD
-              .says("an executor is dead: it does not answer")
-              .at("executor " + executorId)
-              .because(e),
-          e);
-    }
+    throwIfDead(e, way, source, staging, ShuffleCode.OWNER_DEAD);
     return staged(
         executorId,
         ShuffleCode.OWNER_NOT_ASKED
@@ -495,7 +466,7 @@ public final class PathChooser {
     final String executorId = source.executorId();
     final String socket = source.knownLocation().socket();
     final boolean absent = cause.reason() == ExchangeException.Reason.ABSENT;
-    if (!allowed.contains(BlockPath.STAGED) || !own(liveness).answers(source, staging)) {
+    if (!allowed.contains(BlockPath.STAGED) || !liveness.answers(source, staging)) {
       throw new OwnerGoneException(
           (absent
                   ? ShuffleCode.PEER_ENDED
