@@ -267,7 +267,7 @@ public final class CopyCompletions implements AutoCloseable {
             "copies of a map output took longer than "
                 + limit.toMillis()
                 + " ms after it was published; it is withdrawn")
-        .at("map output " + late.output.mapId() + " of shuffle " + late.output.shuffleId())
+        .at(late.output.toString())
         .remedy(
             "look at the GPU's load; spark.zerohop.device.timeout is the limit, and"
                 + " spark.zerohop.device.asyncCommit=false makes the map task wait")
