@@ -18,7 +18,6 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -32,6 +31,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
 
   private final Carrier carrier;
   private final Sends sends;
+  private final ContactListener contacts;
   private final MessageReceiver arrivals = new MessageReceiver();
 
   private SendingNode(
@@ -40,10 +40,16 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
       final Slabs slabs,
       final Sends sends,
       final RemoteService<SentReader> service,
-      final Connector<RemotePeer> connector,
       final Config conf,
-      final Clock clock) {
-    super(connector, service, threads, slabs, conf, clock);
+      final Self self) {
+    super(
+        conf.connectTimeout().plus(conf.requestTimeout()),
+        service,
+        threads,
+        slabs,
+        conf,
+        self.clock());
+    this.contacts = self.contacts();
     this.carrier = carrier;
     this.sends = sends;
     carrier.receiver(arrivals);
@@ -91,9 +97,8 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
                   slabs,
                   sends,
                   service(conf, self, sends, holder, threads),
-                  new OwnerConnector(carrier, conf, self.contacts(), clock),
                   conf,
-                  clock);
+                  self);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
               self.executorId(),
@@ -148,55 +153,27 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
   }
 
   /**
-   * Connects this executor to an owner that sends. It opens a link and introduces itself, which
-   * shows that the owner also reaches this executor. Thread safe; owns nothing.
+   * Opens a link to an owner that sends, and introduces this executor, which shows that the owner
+   * also reaches it.
    */
-  private static final class OwnerConnector implements Connector<RemotePeer> {
-
-    private final Carrier carrier;
-    private final Config conf;
-    private final ContactListener contacts;
-    private final Clock clock;
-
-    /**
-     * @param carrier stays the caller's
-     * @param contacts hears of owners that were connected
-     */
-    OwnerConnector(
-        final Carrier carrier,
-        final Config conf,
-        final ContactListener contacts,
-        final Clock clock) {
-      this.carrier = carrier;
-      this.conf = conf;
-      this.contacts = contacts;
-      this.clock = clock;
-    }
-
-    @Override
-    public Duration limit() {
-      return conf.connectTimeout().plus(conf.requestTimeout());
-    }
-
-    @Override
-    public RemotePeer connect(final BlockSource source) {
-      final ControlLink link = carrier.link(source, conf.connectTimeout());
-      final String name = source.executorId();
-      final RemotePeer peer =
-          new RemotePeer(
-              name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
-      try (Undo undo = new Undo(() -> peer.breakOff("it could not be connected"))) {
-        peer.hello(
-            Questions.hello(carrier.address(), false),
-            source.knownLocation().incarnation(),
-            conf.requestTimeout(),
-            "does not answer, or cannot reach this executor",
-            "in its place");
-        LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
-        contacts.met(
-            name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
-        return undo.keep(peer);
-      }
+  @Override
+  protected RemotePeer connectTo(final BlockSource source) {
+    final ControlLink link = carrier.link(source, conf.connectTimeout());
+    final String name = source.executorId();
+    final RemotePeer peer =
+        new RemotePeer(
+            name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
+    try (Undo undo = new Undo(() -> peer.breakOff("it could not be connected"))) {
+      peer.hello(
+          Questions.hello(carrier.address(), false),
+          source.knownLocation().incarnation(),
+          conf.requestTimeout(),
+          "does not answer, or cannot reach this executor",
+          "in its place");
+      LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
+      contacts.met(
+          name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
+      return undo.keep(peer);
     }
   }
 }

@@ -61,6 +61,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   private final UcxEngine engine;
   private final TransferMemory memory;
   private final ControlChannel channel;
+  private final PeerConnector connector;
 
   /** What reads GPU memory within this node's clique, if it is in one. */
   private final @Nullable FabricReader fabric;
@@ -72,10 +73,11 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final @Nullable FabricReader fabric,
       final ControlChannel channel,
       final RemoteService<ServedReader> service,
-      final Connector<UcxPeer> connector,
+      final PeerConnector connector,
       final Config conf,
       final Clock clock) {
-    super(connector, service, threads, memory.slabs(), conf, clock);
+    super(connector.limit(), service, threads, memory.slabs(), conf, clock);
+    this.connector = connector;
     this.engine = engine;
     this.memory = memory;
     this.fabric = fabric;
@@ -185,6 +187,11 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       peer.fabric(() -> within.owner(source.executorId()));
     }
     return peer;
+  }
+
+  @Override
+  protected UcxPeer connectTo(final BlockSource source) {
+    return connector.connect(source);
   }
 
   /** Returns whether something of a connected owner's is got for a reader, and need not be sent. */
