@@ -15,7 +15,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FileStatus;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;

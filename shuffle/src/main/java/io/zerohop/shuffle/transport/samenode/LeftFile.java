@@ -22,7 +22,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongFunction;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -240,8 +239,7 @@ final class LeftFile implements AutoCloseable {
   }
 
   private static int checksum(final long mapId, final int partition, final Entry entry) {
-    final CRC32C crc = new CRC32C();
-    crc.update(
+    return Crc32c.of(
         ByteBuffer.allocate(3 * Long.BYTES + 2 * Integer.BYTES)
             .putLong(mapId)
             .putInt(partition)
@@ -249,7 +247,6 @@ final class LeftFile implements AutoCloseable {
             .putLong(entry.length)
             .putInt(entry.crc)
             .flip());
-    return (int) crc.getValue();
   }
 
   /** Bytes of the file, its index included. */
@@ -285,7 +282,7 @@ final class LeftFile implements AutoCloseable {
       }
       final ByteBuffer part = to.duplicate();
       readFully(to, entry.offset + from);
-      if (checksum(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
+      if (Crc32c.of(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
         logDamaged(mapId);
         return false;
       }
@@ -323,12 +320,6 @@ final class LeftFile implements AutoCloseable {
       return null;
     }
     return entry;
-  }
-
-  private static int checksum(final ByteBuffer block) {
-    final CRC32C crc = new CRC32C();
-    crc.update(block);
-    return (int) crc.getValue();
   }
 
   /** Reads the checksum of a part behind the first. */
