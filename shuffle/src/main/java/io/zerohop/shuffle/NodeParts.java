@@ -90,7 +90,7 @@ final class NodeParts {
   private final String executorId;
   private final Clock clock;
   private final SocketFolder folder;
-  private final SegmentServer server;
+  final SegmentServer server;
   private final SocketWatch socketWatch;
 
   final Config conf;
@@ -110,12 +110,12 @@ final class NodeParts {
   private final @Nullable UcxNode ucx;
 
   /** The path between nodes by Spark's connections, if there is one. */
-  private final @Nullable SendingNode sending;
+  final @Nullable SendingNode sending;
 
   /** Those of both that there are. */
   private final List<RemoteNode<?, ?>> ways = new ArrayList<>();
 
-  private final List<SharedTransfers> shared = new ArrayList<>();
+  final List<SharedTransfers> shared = new ArrayList<>();
 
   final Devices devices;
   final OwnMemory memory;
@@ -276,7 +276,7 @@ final class NodeParts {
   }
 
   /** What all ways between nodes count. */
-  private long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
+  long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
     return ways.stream().mapToLong(count).sum();
   }
 
@@ -354,68 +354,6 @@ final class NodeParts {
 
   private synchronized void become(final State next) {
     state = State.TRANSITIONS.go(state, next, "executor " + executorId);
-  }
-
-  /** What the node holds now. */
-  NodeStats stats() {
-    final Tiers tiers = memory.tiers();
-    final Pool gpu = tiers.device();
-    return new NodeStats(
-        tiers.host().stats(),
-        gpu == null ? null : gpu.stats(),
-        new NodeStats.Evictions(
-            tiers.overflow().overflowedBytes(),
-            evictor.givenBytes(),
-            evictor.movedToHost(),
-            evictor.movedToFiles()),
-        new NodeStats.Outputs(outputs.begunCommits(), outputs.pendingCommits()),
-        new NodeStats.Leases(
-            local.lanes().openLeases()
-                + peers.openLeases()
-                + outputs.leases().size()
-                + (int) sum(RemoteNode::leases),
-            fetches.unready()),
-        new NodeStats.Peers(
-            peers.connected(),
-            (int) sum(RemoteNode::connected),
-            (int) sum(RemoteNode::readers),
-            server.refused() + sum(RemoteNode::strangers)),
-        new NodeStats.ReceiveBuffers(
-            fetches.reserved(),
-            (int) sum(RemoteNode::slabsTaken),
-            sending == null ? 0 : sending.sendingBytes(),
-            sending == null ? 0 : sending.savedBytes(),
-            shared.stream().mapToLong(SharedTransfers::joined).sum(),
-            fetches.waitedForBuffersNanos()));
-  }
-
-  /**
-   * The resources that a node must not hold when nobody uses it; for tests.
-   *
-   * @param outputs map outputs that can be read
-   * @param writers map outputs that are being written
-   * @param regions of all pools, retired ones included
-   * @param retiredRegions regions that only wait for readers
-   * @param readingPeers peers that may read this node's memory
-   * @param mappedSegments peers' segments that are mapped, their root segments included
-   */
-  record Holdings(
-      int outputs,
-      int writers,
-      int regions,
-      int retiredRegions,
-      int readingPeers,
-      int mappedSegments) {}
-
-  Holdings holdings() {
-    final Pool gpu = memory.tiers().device();
-    return new Holdings(
-        memory.catalog().outputs(),
-        outputs.open().size(),
-        memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
-        memory.reclaimer().waitingRegions(),
-        memory.root().lanes().connected(),
-        peers.mappings());
   }
 
   /**
