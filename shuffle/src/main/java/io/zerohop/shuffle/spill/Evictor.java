@@ -133,7 +133,7 @@ public final class Evictor {
     if (shrinker != null) {
       shrinker.stop();
     }
-    spiller.close();
+    spiller.stop();
   }
 
   /** Ends what is being moved, for which it waits a limited time. Idempotent. */

@@ -50,7 +50,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link #round} belongs to one thread at a time; everything else may be called by any.
  */
-final class Spiller implements AutoCloseable {
+final class Spiller {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
 
   /** A round goes on until so much less of a pool is used than made it begin. */
@@ -138,10 +138,8 @@ final class Spiller implements AutoCloseable {
   private void askForFinished() {
     if (clock.isOver(askAt)
         && catalog.shuffles().stream()
-            .anyMatch(
-                id ->
-                    !accessTimes.isFinished(id)
-                        && accessTimes.idleNanos(id) >= ASK_PAUSE.toNanos())) {
+            .filter(id -> !accessTimes.isFinished(id))
+            .anyMatch(id -> accessTimes.idleNanos(id) >= ASK_PAUSE.toNanos())) {
       askAt = clock.in(ASK_PAUSE);
       question.run();
     }
@@ -163,7 +161,13 @@ final class Spiller implements AutoCloseable {
       askForFinished();
       evicting = true;
       try {
-        evict(eviction);
+        moveDown(
+            eviction.scope(),
+            Tier.DEVICE,
+            Region::isOnOwnGpu,
+            catalog::outputs,
+            () -> !isWanted(eviction),
+            bytes -> eviction.moved());
       } finally {
         evicting = false;
         asked.compareAndSet(eviction, null);
@@ -178,17 +182,6 @@ final class Spiller implements AutoCloseable {
       relieve(Tier.DEVICE, shortOf.remove(Tier.DEVICE));
     }
     relieve(Tier.HOST, shortOf.remove(Tier.HOST));
-  }
-
-  /** Moves map outputs out of GPU memory until as much is free, or nobody waits for it. */
-  private void evict(final Eviction eviction) {
-    moveDown(
-        eviction.scope(),
-        Tier.DEVICE,
-        Region::isOnOwnGpu,
-        catalog::outputs,
-        () -> !isWanted(eviction),
-        bytes -> eviction.moved());
   }
 
   /**
@@ -420,6 +413,7 @@ final class Spiller implements AutoCloseable {
 
   private boolean toHost(final OwnOutput output, final long bytes, final Predicate<Region> leaves) {
     final long start = clock.nanos();
+    final boolean finished = isFinished(output); // Readers may come meanwhile.
     boolean moved;
     try {
       moved = toHost.move(output, leaves);
@@ -428,7 +422,7 @@ final class Spiller implements AutoCloseable {
       moved = toHost.move(output, leaves);
     }
     if (moved) {
-      movedToHost = movedToHost.and(bytes, isFinished(output), clock.since(start));
+      movedToHost = movedToHost.and(bytes, finished, clock.since(start));
     }
     return moved;
   }
@@ -439,6 +433,7 @@ final class Spiller implements AutoCloseable {
       return false;
     }
     final long start = clock.nanos();
+    final boolean finished = isFinished(output); // Readers may come meanwhile.
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
         return false;
@@ -459,7 +454,7 @@ final class Spiller implements AutoCloseable {
       storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    movedToFiles = movedToFiles.and(bytes, isFinished(output), clock.since(start));
+    movedToFiles = movedToFiles.and(bytes, finished, clock.since(start));
     return true;
   }
 
@@ -498,8 +493,7 @@ final class Spiller implements AutoCloseable {
   }
 
   /** Ends a round after the output that is on its way. Idempotent. */
-  @Override
-  public void close() {
+  void stop() {
     stopped = true;
   }
 }
