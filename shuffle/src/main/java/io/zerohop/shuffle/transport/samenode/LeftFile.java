@@ -9,6 +9,7 @@ import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.extent.ExtentWriter;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -21,7 +22,6 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -85,7 +85,7 @@ final class LeftFile implements AutoCloseable {
       final FileChannel to,
       final ShuffleView shuffle,
       final Collection<Long> mapIds,
-      final LongFunction<@Nullable SegmentMemory> segments,
+      final SegmentResolver segments,
       final BooleanSupplier wanted,
       final Consumer<IOException> unreadable)
       throws IOException {
@@ -99,9 +99,7 @@ final class LeftFile implements AutoCloseable {
   }
 
   private void writeAll(
-      final ShuffleView shuffle,
-      final LongFunction<@Nullable SegmentMemory> segments,
-      final BooleanSupplier wanted)
+      final ShuffleView shuffle, final SegmentResolver segments, final BooleanSupplier wanted)
       throws IOException {
     final EntryCursor cursor = new EntryCursor();
     find(shuffle, maps[0], cursor);
@@ -162,14 +160,14 @@ final class LeftFile implements AutoCloseable {
   private Parts add(
       final EntryCursor cursor,
       final int partition,
-      final LongFunction<@Nullable SegmentMemory> segments,
+      final SegmentResolver segments,
       final ExtentWriter writer,
       final BooleanSupplier wanted)
       throws IOException {
     final Parts parts = new Parts();
     for (int batch = 0; batch < cursor.batches(); batch++) {
       if (cursor.extent(batch, partition)) {
-        final SegmentMemory memory = segments.apply(cursor.segmentId());
+        final SegmentMemory memory = segments.resolve(cursor.segmentId());
         if (memory == null) {
           throw new IOException("segment " + cursor.segmentId() + " is no longer there");
         }
