@@ -1,5 +1,6 @@
 package io.zerohop.device;
 
+import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
 import org.agrona.concurrent.UnsafeBuffer;
 
@@ -22,6 +23,13 @@ public final class Crc32c {
     final Crc32c crc = PER_THREAD.get();
     crc.sum.reset();
     return crc;
+  }
+
+  /** The checksum of the bytes from a buffer's position to its limit, to which it moves. */
+  public static int of(final ByteBuffer bytes) {
+    final CRC32C sum = new CRC32C();
+    sum.update(bytes);
+    return (int) sum.getValue();
   }
 
   /** The checksum of one range. */

@@ -3,6 +3,7 @@ package io.zerohop.shuffle;
 import io.zerohop.device.Device;
 import io.zerohop.device.Topology;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.Undo;
 import io.zerohop.device.exchange.PeerLink;
 import io.zerohop.device.exchange.SegmentServer;
 import io.zerohop.device.exchange.SocketFolder;
@@ -41,9 +42,7 @@ import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.shuffle.write.OwnOutputs;
 import java.security.SecureRandom;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
@@ -91,7 +90,7 @@ final class NodeParts {
   private final String executorId;
   private final Clock clock;
   private final SocketFolder folder;
-  private final SegmentServer server;
+  final SegmentServer server;
   private final SocketWatch socketWatch;
 
   final Config conf;
@@ -111,12 +110,12 @@ final class NodeParts {
   private final @Nullable UcxNode ucx;
 
   /** The path between nodes by Spark's connections, if there is one. */
-  private final @Nullable SendingNode sending;
+  final @Nullable SendingNode sending;
 
   /** Those of both that there are. */
   private final List<RemoteNode<?, ?>> ways = new ArrayList<>();
 
-  private final List<SharedTransfers> shared = new ArrayList<>();
+  final List<SharedTransfers> shared = new ArrayList<>();
 
   final Devices devices;
   final OwnMemory memory;
@@ -145,9 +144,8 @@ final class NodeParts {
     final String name = Location.socketName(fileName(executorId, EXECUTOR_NAME_CHARS), incarnation);
     final RootSegment root = new RootSegment(devices.host(), incarnation);
     housekeeping = new Housekeeping(clock);
-    final Deque<Runnable> begun = new ArrayDeque<>(List.of(housekeeping::close, root::close));
-    boolean done = false;
-    try {
+    try (Undo begun = new Undo(root, housekeeping);
+        Undo serving = new Undo(() -> become(State.STOPPED))) {
       memory = OwnMemory.behind(root, devices, conf, clock);
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
@@ -213,10 +211,10 @@ final class NodeParts {
                   root, tiers, view, conf.keeper().enabled() ? keeping : null, this::serverFailed),
               SegmentServer.Limits.DEFAULT);
       server.start();
-      begun.push(server::close);
+      begun.add(server);
       socketWatch = new SocketWatch(server.socket());
       maintenance = housekeeping.every("maintenance", CHORES, this::maintain);
-      begun.push(maintenance::close);
+      begun.add(maintenance);
       evictor =
           new Evictor(
               conf,
@@ -228,25 +226,21 @@ final class NodeParts {
               () -> outputs.pendingCommits() > 0,
               housekeeping,
               clock);
-      begun.push(evictor::close);
+      begun.add(evictor::close);
       metAt = clock.nanos() - MEETING.toNanos();
       neighbours =
           hasNeighbours
               ? housekeeping.everyLong("neighbours", MEETING, () -> true, this::meet)
               : null;
       if (neighbours != null) {
-        begun.push(neighbours::close);
+        begun.add(neighbours);
         if (borrower != null) {
           borrower.start(neighbours::hurry, evictor::hurry);
         }
         neighbours.hurry(); // Those that are there already.
       }
-      done = true;
-    } finally {
-      if (!done) {
-        become(State.STOPPED);
-        begun.forEach(NodeParts::undo); // The last one first: threads, and then what they use.
-      }
+      serving.done();
+      begun.done();
     }
   }
 
@@ -273,38 +267,28 @@ final class NodeParts {
   }
 
   /** Keeps a way between nodes, if there is one. */
-  private <N extends RemoteNode<?, ?>> @Nullable N added(
-      final @Nullable N way, final Deque<Runnable> begun) {
+  private <N extends RemoteNode<?, ?>> @Nullable N added(final @Nullable N way, final Undo begun) {
     if (way != null) {
       ways.add(way);
-      begun.push(way::close);
+      begun.add(way);
     }
     return way;
   }
 
   /** What all ways between nodes count. */
-  private long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
+  long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
     return ways.stream().mapToLong(count).sum();
   }
 
-  private OwnOutputs newOutputs(final Config conf, final Deque<Runnable> begun) {
+  private OwnOutputs newOutputs(final Config conf, final Undo begun) {
     final CopyCompletions completions =
         devices.hasGpu() && conf.device().asyncCommit()
             ? new CopyCompletions(devices, memory.catalog(), conf.device().timeout())
             : null;
     if (completions != null) {
-      begun.push(completions::close);
+      begun.add(completions);
     }
     return new OwnOutputs(conf, devices, memory, completions, accessTimes, this::isFrozen);
-  }
-
-  /** A failure here must hide neither the others nor why the node could not start. */
-  private static void undo(final Runnable step) {
-    try {
-      step.run();
-    } catch (final RuntimeException e) {
-      ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, e);
-    }
   }
 
   /**
@@ -313,27 +297,23 @@ final class NodeParts {
    * @param gpu owned from now on
    */
   static NodeParts start(final ShuffleNode.Setup setup, final @Nullable Device gpu) {
-    boolean done = false;
     final Devices devices = new Devices(gpu);
-    SocketFolder folder = null;
-    try {
-      folder = openFolder(setup.conf.socketDir(), setup.appId, setup.secret);
+    try (Undo undo = new Undo(devices)) {
+      final SocketFolder folder = openFolder(setup.conf.socketDir(), setup.appId, setup.secret);
+      undo.add(folder);
       folder.sweep();
-      final NodeParts parts = new NodeParts(setup, devices, folder);
-      done = true;
+      final NodeParts parts = undo.keep(new NodeParts(setup, devices, folder));
       LOG.info(
           "executor {} shares its memory at {} (pool of {} bytes)",
           setup.executorId,
           parts.server.socket(),
           setup.conf.pool().size());
       return parts;
-    } finally {
-      if (!done) {
-        if (folder != null) {
-          undo(folder::close);
-        }
-        undo(devices::close);
+    } catch (final RuntimeException | Error e) {
+      for (final Throwable failure : e.getSuppressed()) {
+        ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, failure);
       }
+      throw e;
     }
   }
 
@@ -374,68 +354,6 @@ final class NodeParts {
 
   private synchronized void become(final State next) {
     state = State.TRANSITIONS.go(state, next, "executor " + executorId);
-  }
-
-  /** What the node holds now. */
-  NodeStats stats() {
-    final Tiers tiers = memory.tiers();
-    final Pool gpu = tiers.device();
-    return new NodeStats(
-        tiers.host().stats(),
-        gpu == null ? null : gpu.stats(),
-        new NodeStats.Evictions(
-            tiers.overflow().overflowedBytes(),
-            evictor.givenBytes(),
-            evictor.movedToHost(),
-            evictor.movedToFiles()),
-        new NodeStats.Outputs(outputs.begunCommits(), outputs.pendingCommits()),
-        new NodeStats.Leases(
-            local.lanes().openLeases()
-                + peers.openLeases()
-                + outputs.leases().size()
-                + (int) sum(RemoteNode::leases),
-            fetches.unready()),
-        new NodeStats.Peers(
-            peers.connected(),
-            (int) sum(RemoteNode::connected),
-            (int) sum(RemoteNode::readers),
-            server.refused() + sum(RemoteNode::strangers)),
-        new NodeStats.ReceiveBuffers(
-            fetches.reserved(),
-            (int) sum(RemoteNode::slabsTaken),
-            sending == null ? 0 : sending.sendingBytes(),
-            sending == null ? 0 : sending.savedBytes(),
-            shared.stream().mapToLong(SharedTransfers::joined).sum(),
-            fetches.waitedForBuffersNanos()));
-  }
-
-  /**
-   * The resources that a node must not hold when nobody uses it; for tests.
-   *
-   * @param outputs map outputs that can be read
-   * @param writers map outputs that are being written
-   * @param regions of all pools, retired ones included
-   * @param retiredRegions regions that only wait for readers
-   * @param readingPeers peers that may read this node's memory
-   * @param mappedSegments peers' segments that are mapped, their root segments included
-   */
-  record Holdings(
-      int outputs,
-      int writers,
-      int regions,
-      int retiredRegions,
-      int readingPeers,
-      int mappedSegments) {}
-
-  Holdings holdings() {
-    final Pool gpu = memory.tiers().device();
-    return new Holdings(
-        memory.catalog().outputs(),
-        outputs.open().size(),
-        memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
-        memory.reclaimer().waitingRegions(),
-        memory.root().lanes().connected(),
-        peers.mappings());
   }
 
   /**

@@ -1,7 +1,12 @@
 package io.zerohop.shuffle;
 
+import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.spill.Evictor.SpilledOutputs;
+import io.zerohop.shuffle.transport.SharedTransfers;
+import io.zerohop.shuffle.transport.remote.RemoteNode;
+import io.zerohop.shuffle.transport.remote.SendingNode;
 import java.util.function.ToLongFunction;
 import org.jspecify.annotations.Nullable;
 
@@ -24,6 +29,40 @@ public record NodeStats(
     Leases leases,
     Peers peers,
     ReceiveBuffers receiveBuffers) {
+
+  /** What a node holds now. */
+  static NodeStats of(final NodeParts parts) {
+    final SendingNode sending = parts.sending;
+    final Tiers tiers = parts.memory.tiers();
+    final Pool gpu = tiers.device();
+    return new NodeStats(
+        tiers.host().stats(),
+        gpu == null ? null : gpu.stats(),
+        new Evictions(
+            tiers.overflow().overflowedBytes(),
+            parts.evictor.givenBytes(),
+            parts.evictor.movedToHost(),
+            parts.evictor.movedToFiles()),
+        new Outputs(parts.outputs.begunCommits(), parts.outputs.pendingCommits()),
+        new Leases(
+            parts.local.lanes().openLeases()
+                + parts.peers.openLeases()
+                + parts.outputs.leases().size()
+                + (int) parts.sum(RemoteNode::leases),
+            parts.fetches.unready()),
+        new Peers(
+            parts.peers.connected(),
+            (int) parts.sum(RemoteNode::connected),
+            (int) parts.sum(RemoteNode::readers),
+            parts.server.refused() + parts.sum(RemoteNode::strangers)),
+        new ReceiveBuffers(
+            parts.fetches.reserved(),
+            (int) parts.sum(RemoteNode::slabsTaken),
+            sending == null ? 0 : sending.sendingBytes(),
+            sending == null ? 0 : sending.savedBytes(),
+            parts.shared.stream().mapToLong(SharedTransfers::joined).sum(),
+            parts.fetches.waitedForBuffersNanos()));
+  }
 
   /**
    * Bytes that did not go to a pool, or left one, since the start.

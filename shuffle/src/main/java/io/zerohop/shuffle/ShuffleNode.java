@@ -322,7 +322,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** Returns the resources that this node holds now. */
   public NodeStats stats() {
-    return parts.stats();
+    return NodeStats.of(parts);
   }
 
   /**

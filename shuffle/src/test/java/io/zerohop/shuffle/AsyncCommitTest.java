@@ -212,7 +212,7 @@ class AsyncCommitTest {
         CompletableFuture.supplyAsync(() -> readersBlocks.readAll(reader, source, 1, block -> {}));
     TestNodes.eventually("it was found", () -> reader.stats().leases().unreadyOutputs() == 1);
     TestNodes.eventually(
-        "all three segments are mapped", () -> reader.parts.holdings().mappedSegments() == 3);
+        "all three segments are mapped", () -> Holdings.of(reader).mappedSegments() == 3);
     nodes.remove(owner);
     final CompletableFuture<Void> end = CompletableFuture.runAsync(owner::close);
     Thread.sleep(BRIEF.toMillis());
@@ -245,7 +245,7 @@ class AsyncCommitTest {
             .isInstanceOf(IllegalStateException.class)
             .hasMessage("the output of map 0 of shuffle 1 is committed");
       }
-      assertThat(owner.parts.holdings().outputs()).isZero();
+      assertThat(Holdings.of(owner).outputs()).isZero();
     }
   }
 
@@ -264,7 +264,7 @@ class AsyncCommitTest {
       TestNodes.eventually(
           "it was found", () -> reader.stats().leases().unreadyOutputs() == reads.size());
       TestNodes.eventually(
-          "all three segments are mapped", () -> reader.parts.holdings().mappedSegments() == 3);
+          "all three segments are mapped", () -> Holdings.of(reader).mappedSegments() == 3);
       assertThat(reads).noneMatch(CompletableFuture::isDone);
       owner.kill();
       for (final CompletableFuture<Void> read : reads) {

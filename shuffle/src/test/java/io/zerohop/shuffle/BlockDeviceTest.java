@@ -96,7 +96,7 @@ class BlockDeviceTest {
             .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
       }
       staging.assertAllReleased();
-      assertThat(owner.parts.holdings().readingPeers()).isEqualTo(1);
+      assertThat(Holdings.of(owner).readingPeers()).isEqualTo(1);
       ownersDevice.refuseExports(false);
       TestNodes.eventually(
           "it is asked for again",

@@ -16,7 +16,7 @@ class FullPoolTest extends OneNodeFixture {
     try (MapOutput writer = node.newMapOutput(1, 1, PARTITIONS)) {
       writer.append(TestBlocks.batch(1, 1, 0, PARTITIONS, MOST));
       assertThat(node.stats().poolUsedBytes()).isPositive();
-      assertThat(node.parts.holdings().writers()).isEqualTo(1);
+      assertThat(Holdings.of(node).writers()).isEqualTo(1);
       assertThat(node.holds(1, 1)).isFalse();
     }
     TestNodes.assertNothingHeld(node);
@@ -55,11 +55,11 @@ class FullPoolTest extends OneNodeFixture {
         fill(filler, bytes);
       }
       final NodeStats before = node.stats();
-      final NodeParts.Holdings held = node.parts.holdings();
+      final Holdings held = Holdings.of(node);
       for (int attempt = 0; attempt < 2; attempt++) {
         assertThatThrownBy(writer::commit).isInstanceOf(PoolFullException.class);
         assertThat(node.stats()).isEqualTo(before);
-        assertThat(node.parts.holdings()).isEqualTo(held);
+        assertThat(Holdings.of(node)).isEqualTo(held);
         assertThat(node.holds(1, 1)).isFalse();
         for (int partition = 0; partition < PARTITIONS; partition++) {
           assertThat(TestBlocks.written(writer, partition))

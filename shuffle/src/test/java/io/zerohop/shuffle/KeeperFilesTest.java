@@ -89,7 +89,7 @@ class KeeperFilesTest {
         "nothing is mapped",
         () -> {
           reader.unregisterShuffle(1);
-          return reader.parts.holdings().mappedSegments() == 0;
+          return Holdings.of(reader).mappedSegments() == 0;
         });
     reader.close();
     leaks.check();

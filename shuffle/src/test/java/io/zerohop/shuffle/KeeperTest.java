@@ -75,7 +75,7 @@ class KeeperTest {
         "nothing is mapped",
         () -> {
           reader.unregisterShuffle(1);
-          return reader.parts.holdings().mappedSegments() == 0;
+          return Holdings.of(reader).mappedSegments() == 0;
         });
     TestNodes.assertNothingHeld(reader);
     reader.close();

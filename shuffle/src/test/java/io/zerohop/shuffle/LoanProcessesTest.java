@@ -75,7 +75,7 @@ class LoanProcessesTest {
     } finally {
       flight.close();
     }
-    eventually("they know it", () -> node.parts.holdings().readingPeers() == others);
+    eventually("they know it", () -> Holdings.of(node).readingPeers() == others);
   }
 
   private void write(final int first) throws InterruptedException {
@@ -108,7 +108,7 @@ class LoanProcessesTest {
       eventually("they move to host memory", () -> borrowed() == 0);
       check(MAPS);
       assertThat(reader.ask("read", "self", node.location(), 1, MAPS)).isEqualTo("[PEER]");
-      assertThat(node.parts.holdings().outputs()).isEqualTo(MAPS);
+      assertThat(Holdings.of(node).outputs()).isEqualTo(MAPS);
     }
   }
 

@@ -348,7 +348,7 @@ class LoanTest {
     check(owner(), owner(), maps);
     eventually("it moves to host memory", () -> borrowed(owner()) == 0);
     check(owner(), owner(), maps);
-    assertThat(owner().parts.holdings().outputs()).isEqualTo(maps);
+    assertThat(Holdings.of(owner()).outputs()).isEqualTo(maps);
   }
 
   @Test

@@ -66,11 +66,11 @@ class NeighboursTest {
       }
       TestNodes.eventually("all know all", () -> owner.stats().peers().readable() == 1);
       TestNodes.eventually(
-          "root and segment are mapped", () -> reader.parts.holdings().mappedSegments() == 2);
+          "root and segment are mapped", () -> Holdings.of(reader).mappedSegments() == 2);
       final BlockSource source = source(owner);
       assertThat(TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 1, MOST, source))
           .isEqualTo(Map.of(BlockPath.PEER, source.blocks().size()));
-      assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(2);
+      assertThat(Holdings.of(reader).mappedSegments()).isEqualTo(2);
       assertThat(reader.stats().peers().readable())
           .as("the reader uses the same connection")
           .isEqualTo(1);
@@ -87,9 +87,9 @@ class NeighboursTest {
                     .clock(clock));
         ShuffleNode reader = node("reader")) {
       TestBlocks.write(owner, 1, 0, 1, PARTITIONS, MOST);
-      TestNodes.eventually("mapped", () -> reader.parts.holdings().mappedSegments() == 2);
+      TestNodes.eventually("mapped", () -> Holdings.of(reader).mappedSegments() == 2);
       owner.unregisterShuffle(1);
-      TestNodes.eventually("unmapped", () -> reader.parts.holdings().mappedSegments() == 1);
+      TestNodes.eventually("unmapped", () -> Holdings.of(reader).mappedSegments() == 1);
     }
   }
 
@@ -100,10 +100,10 @@ class NeighboursTest {
         TestNodes.eventually("met", () -> reader.stats().peers().readable() == 1);
         assertThat(owner.location()).isNotNull();
       }
-      TestNodes.eventually("gone", () -> reader.parts.holdings().mappedSegments() == 0);
+      TestNodes.eventually("gone", () -> Holdings.of(reader).mappedSegments() == 0);
       try (ShuffleNode next = node("owner")) {
         TestNodes.eventually("its successor is met", () -> reader.stats().peers().readable() == 1);
-        assertThat(next.parts.holdings().readingPeers()).isLessThanOrEqualTo(1);
+        assertThat(Holdings.of(next).readingPeers()).isLessThanOrEqualTo(1);
       }
     }
   }
@@ -121,8 +121,7 @@ class NeighboursTest {
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
         TestNodes.eventually(
             "knows its own",
-            () ->
-                each.parts.holdings().readingPeers() == 1 && each.stats().peers().readable() == 1);
+            () -> Holdings.of(each).readingPeers() == 1 && each.stats().peers().readable() == 1);
       }
       for (final List<ShuffleNode> pair :
           List.of(List.of(owner, reader), List.of(otherOwner, otherReader))) {
@@ -138,7 +137,7 @@ class NeighboursTest {
           .as("even where it is told of the other's blocks")
           .containsOnlyKeys(BlockPath.STAGED);
       for (final ShuffleNode each : List.of(owner, reader, otherOwner, otherReader)) {
-        assertThat(each.parts.holdings().readingPeers()).isEqualTo(1);
+        assertThat(Holdings.of(each).readingPeers()).isEqualTo(1);
         assertThat(each.stats().peers().readable()).isEqualTo(1);
       }
     }

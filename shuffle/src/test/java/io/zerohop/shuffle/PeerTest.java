@@ -80,8 +80,8 @@ class PeerTest {
         TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source(1, 40));
     assertThat(counts).containsOnlyKeys(BlockPath.PEER);
     assertThat(reader.stats().peers().readable()).isEqualTo(1);
-    assertThat(owner.parts.holdings().readingPeers()).isEqualTo(1);
-    assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(owner.stats().segments() + 1);
+    assertThat(Holdings.of(owner).readingPeers()).isEqualTo(1);
+    assertThat(Holdings.of(reader).mappedSegments()).isEqualTo(owner.stats().segments() + 1);
     write(2, 3);
     TestNodes.fetchAndCheck(reader, TestNodes.noStaging(), 2, MOST, source(2, 3));
     assertThat(reader.stats().peers().readable()).as("connected once").isEqualTo(1);
@@ -110,16 +110,16 @@ class PeerTest {
     try (Fetch fetcher = fetch(source(1, 2))) {
       assertThat(fetcher.next()).isTrue();
       owner.unregisterShuffle(1);
-      assertThat(owner.parts.holdings().retiredRegions()).isEqualTo(5);
+      assertThat(Holdings.of(owner).retiredRegions()).isEqualTo(5);
       write(2, 20);
       do {
         final Block block = fetcher.block().block();
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(TestBlocks.block(1, block.mapId(), 2, block.partition(), MOST));
       } while (fetcher.next());
-      assertThat(owner.parts.holdings().retiredRegions()).isEqualTo(5);
+      assertThat(Holdings.of(owner).retiredRegions()).isEqualTo(5);
     }
-    TestNodes.eventually("freed", () -> owner.parts.holdings().retiredRegions() == 0);
+    TestNodes.eventually("freed", () -> Holdings.of(owner).retiredRegions() == 0);
   }
 
   @Test
@@ -155,14 +155,14 @@ class PeerTest {
             new Block(1, 2, 2, 0, 3 << 20));
     try (Fetch fetcher = fetch(new BlockSource("owner", owner.location(), null, blocks))) {
       assertThat(fetcher.next()).isTrue();
-      assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(5);
+      assertThat(Holdings.of(reader).mappedSegments()).isEqualTo(5);
       owner.unregisterShuffle(1);
       while (fetcher.next()) {
         assertThat(fetcher.block().bytes()).isEqualTo(3 << 20);
       }
-      assertThat(reader.parts.holdings().mappedSegments()).isEqualTo(5);
+      assertThat(Holdings.of(reader).mappedSegments()).isEqualTo(5);
     }
-    TestNodes.eventually("unmapped", () -> reader.parts.holdings().mappedSegments() == 2);
+    TestNodes.eventually("unmapped", () -> Holdings.of(reader).mappedSegments() == 2);
   }
 
   @Test
@@ -206,7 +206,7 @@ class PeerTest {
     final FakeStaging staging = new FakeStaging(2, MOST);
     assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
         .containsOnlyKeys(BlockPath.STAGED);
-    TestNodes.eventually("unmapped", () -> reader.parts.holdings().mappedSegments() == 0);
+    TestNodes.eventually("unmapped", () -> Holdings.of(reader).mappedSegments() == 0);
     owner = TestNodes.start(base.resolve("s"), "owner");
   }
 
@@ -312,12 +312,11 @@ class PeerTest {
         third.fetch(List.of(source(1, 2)), TestNodes.noStaging(), TestNodes.quiet(), () -> false);
     assertThat(fetcher.next()).isTrue();
     owner.unregisterShuffle(1);
-    assertThat(owner.parts.holdings().retiredRegions()).isEqualTo(5);
+    assertThat(Holdings.of(owner).retiredRegions()).isEqualTo(5);
     assertThatThrownBy(third::close)
         .isInstanceOf(IllegalStateException.class)
         .hasMessageContaining("fetch windows");
-    TestNodes.eventually(
-        "its leases are dropped", () -> owner.parts.holdings().retiredRegions() == 0);
+    TestNodes.eventually("its leases are dropped", () -> Holdings.of(owner).retiredRegions() == 0);
     // Its mapping outlives its connection, and what it reads now is refused at the window's end,
     // or when it is asked for.
     assertThatThrownBy(fetcher::checkIntact)
@@ -383,7 +382,7 @@ class PeerTest {
       final FakeStaging staging = new FakeStaging(2, MOST);
       assertThat(TestNodes.fetchAndCheck(stranger, staging, 2, MOST, source(1, 1)))
           .containsOnlyKeys(BlockPath.STAGED);
-      assertThat(owner.parts.holdings().readingPeers()).isZero();
+      assertThat(Holdings.of(owner).readingPeers()).isZero();
     }
   }
 }

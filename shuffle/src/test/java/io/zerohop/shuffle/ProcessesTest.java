@@ -40,7 +40,7 @@ class ProcessesTest {
     node.unregisterShuffle(1);
     TestNodes.assertNothingHeld(node);
     TestNodes.eventually(
-        "all peers' memory is unmapped", () -> node.parts.holdings().mappedSegments() == 0);
+        "all peers' memory is unmapped", () -> Holdings.of(node).mappedSegments() == 0);
     node.close();
     leaks.check();
     assertThat(base).doesNotExist();
@@ -69,7 +69,7 @@ class ProcessesTest {
           TestNodes.fetchAndCheck(
               node, TestNodes.noStaging(), BATCHES, MOST, one.source(2, 10), two.source(3, 10));
       assertThat(counts).containsOnlyKeys(BlockPath.PEER);
-      assertThat(node.parts.holdings().readingPeers()).isEqualTo(2);
+      assertThat(Holdings.of(node).readingPeers()).isEqualTo(2);
     }
   }
 
@@ -79,7 +79,7 @@ class ProcessesTest {
     try (NodeProcess reader = new NodeProcess(base, "reader")) {
       assertThat(reader.ask("hold", "self", node.location(), 1, 3)).isEqualTo("true");
       node.unregisterShuffle(1);
-      assertThat(node.parts.holdings().retiredRegions()).isEqualTo(7);
+      assertThat(Holdings.of(node).retiredRegions()).isEqualTo(7);
       reader.kill();
       TestNodes.eventually("its leases are dropped", () -> node.stats().poolUsedBytes() == 0);
     }
@@ -97,7 +97,7 @@ class ProcessesTest {
               .blocks()
               .size();
       assertThat(reader.ask("finish")).isEqualTo(Integer.toString(blocks));
-      TestNodes.eventually("freed", () -> node.parts.holdings().retiredRegions() == 0);
+      TestNodes.eventually("freed", () -> Holdings.of(node).retiredRegions() == 0);
       node.unregisterShuffle(4);
     }
   }
@@ -116,12 +116,12 @@ class ProcessesTest {
     try (NodeProcess owner = new NodeProcess(base, "owner")) {
       owner.ask("write", 1, 3);
       TestNodes.fetchAndCheck(node, TestNodes.noStaging(), BATCHES, MOST, owner.source(1, 3));
-      assertThat(node.parts.holdings().mappedSegments()).isPositive();
+      assertThat(Holdings.of(node).mappedSegments()).isPositive();
       owner.kill();
       // Until the death is noticed its memory is still mapped, and right.
       TestNodes.eventually("the death is noticed", () -> node.stats().peers().readable() == 0);
       assertGone(owner);
-      TestNodes.eventually("lost", () -> node.parts.holdings().mappedSegments() == 0);
+      TestNodes.eventually("lost", () -> Holdings.of(node).mappedSegments() == 0);
       assertThat(node.stats().peers().readable()).isZero();
     }
   }

@@ -85,7 +85,7 @@ class RelayedReadTest {
         }
       }
       assertThat(paths).hasSize(PARTITIONS).containsOnly(BlockPath.STAGED);
-      assertThat(owner.parts.holdings().readingPeers()).isZero();
+      assertThat(Holdings.of(owner).readingPeers()).isZero();
       assertThat(owner.stats().peers().strangers()).isPositive();
       relay.kill();
     }

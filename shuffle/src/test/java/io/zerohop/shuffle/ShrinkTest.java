@@ -218,7 +218,7 @@ class ShrinkTest {
           .isZero();
       assertThat(owner.stats().evictions().toHost().bytes()).isEqualTo(moved);
     }
-    eventually("the reader has passed", () -> owner.parts.holdings().retiredRegions() == 0);
+    eventually("the reader has passed", () -> Holdings.of(owner).retiredRegions() == 0);
     owner.shrinkDevicePool(1, EvictionScope.COLD, Duration.ZERO);
     assertThat(device(owner).reservedBytes()).isLessThan(3 * SEGMENT);
     check(reader, owner, maps);

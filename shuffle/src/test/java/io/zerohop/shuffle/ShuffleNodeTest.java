@@ -43,7 +43,7 @@ class ShuffleNodeTest extends OneNodeFixture {
       assertThat(counts).isEqualTo(Map.of(BlockPath.LOCAL, source.blocks().size()));
     }
     assertThat(node.fetches().moved(BlockPath.LOCAL).blocks()).isPositive();
-    assertThat(node.parts.holdings().outputs()).isEqualTo(70);
+    assertThat(Holdings.of(node).outputs()).isEqualTo(70);
   }
 
   @Test
@@ -120,7 +120,7 @@ class ShuffleNodeTest extends OneNodeFixture {
       assertThat(fetcher.next()).isTrue();
       node.unregisterShuffle(1);
       assertThat(node.holds(1, 0)).isFalse();
-      assertThat(node.parts.holdings().retiredRegions()).isEqualTo(3);
+      assertThat(Holdings.of(node).retiredRegions()).isEqualTo(3);
       // New memory must not land on what is still being read.
       for (int map = 0; map < 10; map++) {
         TestBlocks.write(node, 2, map, 1, PARTITIONS, MOST);
@@ -130,9 +130,9 @@ class ShuffleNodeTest extends OneNodeFixture {
         assertThat(TestNodes.read(fetcher.block()))
             .isEqualTo(TestBlocks.block(1, 0, 2, block.partition(), MOST));
       } while (fetcher.next());
-      assertThat(node.parts.holdings().retiredRegions()).isEqualTo(3);
+      assertThat(Holdings.of(node).retiredRegions()).isEqualTo(3);
     }
-    TestNodes.eventually("retired", () -> node.parts.holdings().retiredRegions() == 0);
+    TestNodes.eventually("retired", () -> Holdings.of(node).retiredRegions() == 0);
   }
 
   @Test

@@ -133,7 +133,7 @@ class SpillTest {
     eventually("the pool is relieved", () -> used(owner.stats().device()) <= 0.5);
     assertThat(owner.stats().evictions().toHost().outputs()).isPositive();
     assertThat(owner.stats().evictions().toHost().bytes()).isPositive();
-    assertThat(owner.parts.holdings().outputs()).isEqualTo(maps);
+    assertThat(Holdings.of(owner).outputs()).isEqualTo(maps);
     assertThat(read(reader, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.PEER);
     assertThat(read(owner, owner, SHUFFLE, maps)).containsOnlyKeys(BlockPath.LOCAL);
     assertThat(owner.stats().evictions().toFiles().outputs()).isZero();
@@ -177,7 +177,7 @@ class SpillTest {
         "both are counted",
         () -> owner.stats().evictions().toFiles().outputs() == storage.outputs());
     eventually(
-        "each is in one place", () -> owner.parts.holdings().outputs() == maps - storage.outputs());
+        "each is in one place", () -> Holdings.of(owner).outputs() == maps - storage.outputs());
     assertThat(read(reader, owner, SHUFFLE, maps))
         .containsOnlyKeys(BlockPath.PEER, BlockPath.STAGED);
     assertThat(read(owner, owner, SHUFFLE, maps))

@@ -284,8 +284,6 @@ final class HostCopyStream implements CopyStream {
   private static final class HostSplice {
     private static final int WORD_BITS = Integer.SIZE;
 
-    private HostSplice() {}
-
     static void run(final SpliceBatch lists) {
       lists.forEachOffsets(HostSplice::addOffsets);
       for (int column = 0; column < lists.bitColumns(); column++) {
@@ -318,7 +316,7 @@ final class HostCopyStream implements CopyStream {
       }
     }
 
-    private static boolean isSet(final long source, final int bit) {
+    static boolean isSet(final long source, final int bit) {
       return (UnsafeAccess.UNSAFE.getInt(source + 4L * (bit / WORD_BITS)) >>> bit & 1) != 0;
     }
   }
@@ -373,8 +371,7 @@ final class HostCopyStream implements CopyStream {
     }
 
     private static boolean isNull(final long mask, final int row) {
-      return mask != 0
-          && (UnsafeAccess.UNSAFE.getInt(mask + 4L * (row / Integer.SIZE)) >>> row & 1) == 0;
+      return mask != 0 && !HostSplice.isSet(mask, row);
     }
 
     private static long fixed(final int width, final long data, final int row) {

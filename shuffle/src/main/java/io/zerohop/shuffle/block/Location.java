@@ -192,16 +192,11 @@ public record Location(
             keeperPort);
   }
 
-  /** Names the node: 8 hexadecimal digits of a hash of its boot id. */
-  public static String currentBootId() {
-    return currentBootId("");
-  }
-
   /**
-   * The same for a node that the user gave a name of its own, such as one of several that are
-   * played by one machine.
+   * Names the node: 8 hexadecimal digits of a hash of its boot id.
    *
-   * @param nodeId the name; empty for none
+   * @param nodeId a name that the user gave it, such as one of several nodes that are played by one
+   *     machine; empty for none
    */
   public static String currentBootId(final String nodeId) {
     try {

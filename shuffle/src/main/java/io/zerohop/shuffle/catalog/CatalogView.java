@@ -1,16 +1,15 @@
 package io.zerohop.shuffle.catalog;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
-import io.zerohop.shuffle.catalog.LaneTable.LaneLayout;
-import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
-import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
-import java.lang.invoke.VarHandle;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -62,9 +61,13 @@ public final class CatalogView {
       shuffles.remove(shuffleId);
       return null;
     }
-    final ShuffleView view = new ShuffleView(listing, segments, owner, incarnation);
+    final ShuffleView view = new ShuffleView(listing);
     shuffles.put(shuffleId, view);
     return view;
+  }
+
+  private String describe(final int shuffleId) {
+    return "the catalog of executor " + owner + ", shuffle " + shuffleId;
   }
 
   /** Drops what was remembered of a shuffle. */
@@ -85,11 +88,10 @@ public final class CatalogView {
    * A reader's view of one chunk. Lock-free and thread safe; valid under a lease. Entries are
    * summed once: the word of a slot whose entry was found right is remembered.
    */
-  static final class ChunkView {
+  final class ChunkView {
     private final SegmentMemory memory;
     private final long offset;
     private final UnsafeBuffer buffer;
-    private final String owner;
     private final int shuffleId;
     private final int slots;
     private final int slotsOffset;
@@ -105,15 +107,9 @@ public final class CatalogView {
      * @throws CatalogException if this is not that chunk
      */
     ChunkView(
-        final SegmentMemory memory,
-        final long offset,
-        final String owner,
-        final int shuffleId,
-        final int position,
-        final long incarnation) {
+        final SegmentMemory memory, final long offset, final int shuffleId, final int position) {
       this.memory = memory;
       this.offset = offset;
-      this.owner = owner;
       this.shuffleId = shuffleId;
       if (offset < 0
           || (offset & 7) != 0
@@ -125,10 +121,11 @@ public final class CatalogView {
       // Summed over a copy, so that what is checked is what is used.
       final UnsafeBuffer copy = new UnsafeBuffer(new byte[ChunkLayout.CRC_TO]);
       header.getBytes(0, copy, 0, ChunkLayout.CRC_TO);
-      final java.util.zip.CRC32C crc = new java.util.zip.CRC32C();
-      crc.update(copy.byteArray(), ChunkLayout.CRC_FROM, ChunkLayout.CRC_TO - ChunkLayout.CRC_FROM);
+      final ByteBuffer summed =
+          ByteBuffer.wrap(
+              copy.byteArray(), ChunkLayout.CRC_FROM, ChunkLayout.CRC_TO - ChunkLayout.CRC_FROM);
       if (copy.getLong(ChunkLayout.MAGIC_OFFSET) != ChunkLayout.MAGIC
-          || copy.getInt(ChunkLayout.CRC_OFFSET) != (int) crc.getValue()
+          || copy.getInt(ChunkLayout.CRC_OFFSET) != Crc32c.of(summed)
           || copy.getInt(ChunkLayout.VERSION_OFFSET) != ChunkLayout.VERSION
           || copy.getInt(ChunkLayout.SHUFFLE_OFFSET) != shuffleId
           || copy.getInt(ChunkLayout.POSITION_OFFSET) != position
@@ -253,7 +250,7 @@ public final class CatalogView {
     }
 
     String describe() {
-      return "the catalog of executor " + owner + ", shuffle " + shuffleId;
+      return CatalogView.this.describe(shuffleId);
     }
 
     private CatalogException damaged() {
@@ -267,24 +264,14 @@ public final class CatalogView {
    * a lease, after {@link CatalogView#shuffle} has confirmed it under that lease. A look-up neither
    * locks, allocates nor makes a system call, but for chunks that are seen for the first time.
    */
-  public static final class ShuffleView {
+  public final class ShuffleView {
     private static final int LONGEST_CHAIN = 4096;
 
     private final RootView.Listing listing;
-    private final SegmentResolver segments;
-    private final String owner;
-    private final long incarnation;
     private volatile ChunkView[] chunks = {};
 
-    ShuffleView(
-        final RootView.Listing listing,
-        final SegmentResolver segments,
-        final String owner,
-        final long incarnation) {
+    ShuffleView(final RootView.Listing listing) {
       this.listing = listing;
-      this.segments = segments;
-      this.owner = owner;
-      this.incarnation = incarnation;
       extend(0, listing.segmentId(), listing.chunkOffset());
     }
 
@@ -380,143 +367,14 @@ public final class CatalogView {
       final SegmentMemory memory = position < LONGEST_CHAIN ? segments.resolve(segmentId) : null;
       if (memory == null) {
         throw new CatalogException(
-            "the catalog of executor "
-                + owner
-                + ", shuffle "
-                + listing.shuffleId()
+            describe(listing.shuffleId())
                 + ", continues in segment "
                 + segmentId
                 + ", which is not there");
       }
       final ChunkView[] longer = Arrays.copyOf(known, position + 1);
-      longer[position] =
-          new ChunkView(memory, offset, owner, listing.shuffleId(), position, incarnation);
+      longer[position] = new ChunkView(memory, offset, listing.shuffleId(), position);
       chunks = longer;
     }
-  }
-
-  /**
-   * A reader's view of an owner's root segment. Thread safe, lock-free; does not own the mapping.
-   */
-  public static final class RootView {
-    private static final int MAX_READS = 10_000;
-
-    private final UnsafeBuffer buffer;
-    private final String owner;
-
-    /**
-     * Checks the header.
-     *
-     * @param owner names the owner in messages
-     * @throws CatalogException if this is not the root of the expected incarnation
-     */
-    public RootView(final SegmentMemory memory, final long incarnation, final String owner) {
-      this.buffer = memory.buffer();
-      this.owner = owner;
-      if (buffer.capacity() < RootLayout.BYTES
-          || buffer.getLong(RootLayout.MAGIC_OFFSET) != RootLayout.MAGIC
-          || buffer.getInt(RootLayout.VERSION_OFFSET) != RootLayout.VERSION
-          || buffer.getInt(RootLayout.TABLE_OFFSET) != RootLayout.TABLE
-          || buffer.getInt(RootLayout.TABLE_SLOTS_OFFSET) != RootLayout.TABLE_SLOTS
-          || buffer.getInt(RootLayout.DIRECTORY_OFFSET) != RootLayout.DIRECTORY
-          || buffer.getInt(RootLayout.DIRECTORY_CELLS_OFFSET) != RootLayout.DIRECTORY_CELLS
-          || buffer.getInt(RootLayout.LANES_OFFSET) != RootLayout.LANES
-          || buffer.getInt(RootLayout.LANE_COUNT_OFFSET) != LaneLayout.LANES
-          || buffer.getInt(RootLayout.CRC_OFFSET) != RootLayout.checksum(memory)) {
-        throw new CatalogException("the root segment of executor " + owner + " is damaged");
-      }
-      if (buffer.getLong(RootLayout.INCARNATION_OFFSET) != incarnation) {
-        throw new CatalogException(
-            "executor " + owner + " was restarted, and its earlier blocks are lost");
-      }
-    }
-
-    /** Returns whether the owner still uses the segment of this id (acquire). */
-    public boolean inUse(final long segmentId) {
-      return inSlot(SegmentIds.slot(segmentId)) == segmentId;
-    }
-
-    /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
-    public long inSlot(final int slot) {
-      return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
-    }
-
-    /**
-     * Returns whether the owner has said that nothing of its memory changes any more (acquire). Its
-     * list of shuffles stays as well.
-     */
-    public boolean isEnded() {
-      return buffer.getLongVolatile(RootLayout.ENDED_OFFSET) != 0;
-    }
-
-    /** Returns the shuffles that are listed, but for those whose cells are being written. */
-    public Set<Integer> shuffles() {
-      final Set<Integer> shuffles = new HashSet<>();
-      for (int cell = 0; cell < RootLayout.DIRECTORY_CELLS; cell++) {
-        final int at = RootLayout.DIRECTORY + cell * RootLayout.CELL_BYTES;
-        if (buffer.getInt(at + RootLayout.CELL_STATE) == RootLayout.STATE_USED) {
-          shuffles.add(buffer.getInt(at + RootLayout.CELL_SHUFFLE));
-        }
-      }
-      return shuffles;
-    }
-
-    /** Returns how many bytes its owner would lend, as it said last. */
-    public long lendable() {
-      return buffer.getLongVolatile(RootLayout.LENDABLE_OFFSET);
-    }
-
-    /**
-     * Looks a shuffle up.
-     *
-     * @return where its first chunk is and the version of its cell, if it is listed
-     */
-    @Nullable Listing find(final int shuffleId) {
-      final int cells = RootLayout.DIRECTORY_CELLS;
-      for (int i = 0; i < cells; i++) {
-        final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);
-        final Listing listing = read(RootLayout.DIRECTORY + index * RootLayout.CELL_BYTES);
-        if (listing.state == RootLayout.STATE_EMPTY) {
-          return null;
-        }
-        if (listing.state == RootLayout.STATE_USED && listing.shuffleId == shuffleId) {
-          return listing;
-        }
-      }
-      return null;
-    }
-
-    /** Returns whether nothing changed in the cell since the listing was read (acquire). */
-    boolean isCurrent(final Listing listing) {
-      return buffer.getIntVolatile(listing.cell + RootLayout.CELL_VERSION) == listing.version;
-    }
-
-    @SuppressWarnings("ThreadPriorityCheck") // The loop has an end, and fails there.
-    private Listing read(final int cell) {
-      for (int i = 0; i < MAX_READS; i++) {
-        final int version = buffer.getIntVolatile(cell + RootLayout.CELL_VERSION);
-        if ((version & 1) == 0) {
-          final int state = buffer.getInt(cell + RootLayout.CELL_STATE);
-          final int shuffleId = buffer.getInt(cell + RootLayout.CELL_SHUFFLE);
-          final long segmentId = buffer.getLong(cell + RootLayout.CELL_SEGMENT);
-          final long offset = buffer.getLong(cell + RootLayout.CELL_CHUNK);
-          VarHandle.loadLoadFence();
-          if (buffer.getIntVolatile(cell + RootLayout.CELL_VERSION) == version) {
-            return new Listing(cell, version, state, shuffleId, segmentId, offset);
-          }
-        }
-        Thread.onSpinWait();
-        if (i > 100) {
-          Thread.yield();
-        }
-      }
-      throw new CatalogException(
-          "the shuffle directory of executor "
-              + owner
-              + " stays half written: it died or is damaged");
-    }
-
-    record Listing(
-        int cell, int version, int state, int shuffleId, long segmentId, long chunkOffset) {}
   }
 }

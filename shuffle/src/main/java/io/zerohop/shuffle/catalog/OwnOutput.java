@@ -149,4 +149,9 @@ public final class OwnOutput {
   int entryBytes() {
     return entry.bytes;
   }
+
+  @Override
+  public String toString() {
+    return "map output " + mapId + " of shuffle " + shuffleId;
+  }
 }

@@ -4,6 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.StreamPool;
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
@@ -192,8 +193,7 @@ public final class ExtentList {
    * @return the copies, for the caller to close
    */
   public HostCopies toHost(final Devices devices, final Duration limit, final Runnable onClose) {
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(onClose::run)) {
       final HostBuffer buffer =
           HostCopies.gather(
               devices, devices.streams(Tier.DEVICE), hostBytes(), limit, this::addCopies);
@@ -205,12 +205,7 @@ public final class ExtentList {
           at += aligned(lengths[i]);
         }
       }
-      done = true;
-      return new HostCopies(buffer, onClose);
-    } finally {
-      if (!done) {
-        onClose.run();
-      }
+      return undo.keep(new HostCopies(buffer, onClose));
     }
   }
 
@@ -269,8 +264,8 @@ public final class ExtentList {
         final Duration limit,
         final ObjLongConsumer<CopyBatch> copies) {
       final HostBuffer buffer = devices.of(Tier.DEVICE).hostBuffer(Math.max(1, bytes));
-      boolean done = false;
-      try {
+      // If it fails nothing is under way any more, or a stuck device keeps the memory.
+      try (Undo undo = new Undo(buffer)) {
         streams.run(
             stream -> {
               final CopyBatch batch = stream.newBatch();
@@ -278,13 +273,7 @@ public final class ExtentList {
               stream.submit(batch);
               stream.synchronize(limit);
             });
-        done = true;
-        return buffer;
-      } finally {
-        // Nothing is under way any more, or a stuck device keeps the memory.
-        if (!done) {
-          buffer.close();
-        }
+        return undo.keep(buffer);
       }
     }
 

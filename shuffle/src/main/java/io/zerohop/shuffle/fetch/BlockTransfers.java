@@ -2,13 +2,15 @@ package io.zerohop.shuffle.fetch;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.LogCode;
+import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.Transport;
 import java.time.Duration;
 import java.util.ArrayDeque;
@@ -20,7 +22,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
-import java.util.function.BooleanSupplier;
 import org.agrona.CloseHelper;
 import org.jspecify.annotations.Nullable;
 
@@ -45,11 +46,10 @@ final class BlockTransfers implements AutoCloseable {
    */
   static final int MAX_WINDOWS = 64;
 
+  private final Reader reader;
   private final Fetches all;
   private final Map<BlockPath, Transport> transports;
-  private final ReadSide side;
   private final Rerouter rerouter;
-  private final BooleanSupplier ended;
   private final Deque<Request> pending = new ArrayDeque<>();
 
   @GuardedBy("this")
@@ -83,29 +83,27 @@ final class BlockTransfers implements AutoCloseable {
   }
 
   /**
-   * Transfers of one reader.
+   * Transfers to one reader.
    *
    * @param transports by the path that they are
-   * @param side who reads what they bring
-   * @param ended asked often; true ends waits, for blocks and while they are read
    */
   BlockTransfers(
-      final Fetches all,
-      final Map<BlockPath, Transport> transports,
-      final ReadSide side,
-      final Rerouter rerouter,
-      final BooleanSupplier ended) {
-    this.all = all;
+      final Reader reader, final Map<BlockPath, Transport> transports, final Rerouter rerouter) {
+    this.reader = reader;
+    this.all = reader.all();
     this.transports = transports;
-    this.side = side;
     this.rerouter = rerouter;
-    this.ended = ended;
   }
 
   /** Adds blocks that will be asked for when there are receive buffers for them. */
-  void add(final BlockSource source, final List<Block> blocks, final BlockPath path) {
+  void add(final BlockSource source, final List<Block> blocks, final Route by) {
     if (blocks.isEmpty()) {
       return;
+    }
+    final BlockPath path = by.path();
+    final Message whyStaged = by.reason();
+    if (whyStaged != null) {
+      reader.listener().fellBack(source, blocks, whyStaged);
     }
     final Request last = pending.peekLast();
     if (last != null && last.isFor(source, path, 0)) {
@@ -158,7 +156,7 @@ final class BlockTransfers implements AutoCloseable {
   void startOne() {
     final List<Block> window = List.of(pending.peek().blocks.peek());
     final long bytes = bytes(window);
-    all.receiveBudget.reserve(bytes, RESERVE_PATIENCE, ended);
+    all.receiveBudget.reserve(bytes, RESERVE_PATIENCE, reader.ended());
     send(window, bytes);
   }
 
@@ -221,15 +219,8 @@ final class BlockTransfers implements AutoCloseable {
 
   private FetchedBlock handOut(final Arrival arrival, final Transport.Payload payload) {
     current = arrival;
-    boolean handedOut = false;
-    try {
-      final FetchedBlock block = checked(arrival, payload);
-      handedOut = true;
-      return block;
-    } finally {
-      if (!handedOut) {
-        payload.release();
-      }
+    try (Undo undo = new Undo(payload::release)) {
+      return undo.keep(checked(arrival, payload));
     }
   }
 
@@ -245,19 +236,8 @@ final class BlockTransfers implements AutoCloseable {
           "a block arrived without any bytes",
           null);
     }
-    final boolean staged = payload.extents() == null;
-    final boolean compare = all.conf.checksum();
-    final boolean later = compare && side == ReadSide.DEVICE;
-    final FetchedBlock block =
-        new FetchedBlock(
-            request.source,
-            arrival.block,
-            staged ? BlockPath.STAGED : payload.path(request.path),
-            payload,
-            !staged && all.devices().hasGpu(),
-            later,
-            ended);
-    return compare && !later ? block.verified() : block;
+    return new FetchedBlock(reader, request.source, arrival.block, request.path, payload)
+        .verified();
   }
 
   private synchronized @Nullable Arrival next() {
@@ -299,7 +279,7 @@ final class BlockTransfers implements AutoCloseable {
     final Clock clock = all.clock;
     final long deadline = clock.in(limit);
     for (; ; ) {
-      if (ended.getAsBoolean()) {
+      if (reader.ended().getAsBoolean()) {
         throw new WaitException(
             WaitException.Reason.CANCELLED, "cancelled while waiting for staged blocks");
       }

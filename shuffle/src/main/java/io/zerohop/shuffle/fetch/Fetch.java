@@ -1,27 +1,21 @@
 package io.zerohop.shuffle.fetch;
 
-import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.ReadSide;
-import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.transport.Transport.NotGettableException;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Map;
-import java.util.Queue;
 import java.util.Set;
-import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -67,22 +61,13 @@ public final class Fetch implements AutoCloseable {
 
   private static final long CLOSE_PATIENCE_MILLIS = 1_000;
 
-  /** How often a block of another node is asked for there before it is staged. */
-  private static final int MAX_ATTEMPTS = 2;
-
   /** After so many blocks of other nodes a reader on the GPU looks whether it has enough. */
   private static final int RECEIVED_WINDOW = 64;
 
   private final Fetches all;
-
-  /** What to fetch, until a way was chosen for each: then only what is left to read is kept. */
-  private List<BlockSource> sources;
-
-  private final FallbackTransport fallback;
-  private final Fetches.Listener listener;
-  private final ReadSide side;
-  private final BooleanSupplier ended;
+  private final Reader reader;
   private final BlockTransfers transfers;
+  private final BlockWindows windows;
 
   /** Held by the thread that works on the windows and queues; closing waits for it only shortly. */
   private final ReentrantLock lock = new ReentrantLock();
@@ -101,25 +86,16 @@ public final class Fetch implements AutoCloseable {
 
   private boolean planned;
 
-  /** Sources whose owners have to be connected before anything else is known of them. */
+  /**
+   * Sources for which no way was chosen: once the fetch has begun, those whose owners have to be
+   * connected first.
+   */
   private final Deque<BlockSource> unmet = new ArrayDeque<>();
-
-  /** Windows in place that were not opened. */
-  private final Deque<Request> unopened = new ArrayDeque<>();
-
-  /** The window in place whose blocks are handed out; absent as soon as the last of them was. */
-  private @Nullable Window window;
-
-  /** Windows that hold a lease, in their order. Any thread looks whether they are intact. */
-  private final Queue<Window> open = new ConcurrentLinkedQueue<>();
 
   /** Blocks that were handed out before the current one and may still be read. */
   private final Deque<FetchedBlock> passed = new ArrayDeque<>();
 
   private volatile @Nullable FetchedBlock block;
-
-  /** Blocks of one owner that make up a window, and where they are read. */
-  private record Request(BlockSource source, BlockMemory memory, List<Block> blocks) {}
 
   /** As {@link Fetches#begin}. */
   Fetch(
@@ -130,13 +106,11 @@ public final class Fetch implements AutoCloseable {
       final ReadSide side,
       final BooleanSupplier cancelled) {
     this.all = all;
-    this.sources = List.copyOf(sources);
-    this.fallback = fallback;
-    this.listener = listener;
-    this.side = side;
-    this.ended = () -> isClosed() || cancelled.getAsBoolean();
-    this.transfers =
-        new BlockTransfers(all, all.transports(side, fallback), side, this::again, ended);
+    this.reader =
+        new Reader(all, fallback, listener, side, () -> isClosed() || cancelled.getAsBoolean());
+    this.transfers = new BlockTransfers(reader, reader.transports(), reader::again);
+    this.windows = new BlockWindows(reader, transfers);
+    sources.stream().filter(source -> !source.blocks().isEmpty()).forEach(unmet::add);
   }
 
   /**
@@ -195,33 +169,33 @@ public final class Fetch implements AutoCloseable {
 
   private boolean advance() {
     pass();
-    if (side == ReadSide.HOST) {
+    if (reader.side() == ReadSide.HOST) {
       releasePassed(1);
     }
     plan();
     for (; ; ) {
-      if (ended.getAsBoolean()) {
+      if (isEnded()) {
         throw new WaitException(WaitException.Reason.CANCELLED, "the fetch was cancelled");
       }
       final long begin = all.clock.nanos();
       if (transfers.start()) {
-        waited(begin); // A transport may wait before a request is under way.
+        reader.waited(begin); // A transport may wait before a request is under way.
       }
       if (pollMoved() || nextInPlace()) {
         return true;
       }
       // One more owner is connected where nothing else is under way, or there is nothing else to
       // do.
-      if (!unmet.isEmpty() && (unopened.isEmpty() || !transfers.isWaiting())) {
-        timed(this::meetNext);
-      } else if (!unopened.isEmpty()) {
-        timed(this::openWindow);
+      if (!unmet.isEmpty() && (!windows.hasUnopened() || !transfers.isWaiting())) {
+        reader.timed(this::meetNext);
+      } else if (windows.hasUnopened()) {
+        reader.timed(windows::open);
       } else if (transfers.isWaiting()) {
-        timed(transfers::await);
+        reader.timed(transfers::await);
       } else if (transfers.hasPending()) {
-        timed(transfers::startOne);
+        reader.timed(transfers::startOne);
       } else {
-        checkReadable();
+        windows.checkIntact();
         return false;
       }
     }
@@ -253,17 +227,8 @@ public final class Fetch implements AutoCloseable {
     read.releaseMoved();
     final Window last = read.lastOf();
     if (last != null) {
-      try {
-        last.checkIntact();
-      } finally {
-        open.remove(last);
-        last.close();
-      }
+      windows.end(last);
     }
-  }
-
-  private void checkReadable() {
-    open.forEach(Window::checkIntact);
   }
 
   /** Returns whether the current block is the last of its window; true of every staged block. */
@@ -271,7 +236,7 @@ public final class Fetch implements AutoCloseable {
     if (block().isReceived()) {
       return received % RECEIVED_WINDOW == 0 || (unmet.isEmpty() && !transfers.hasArrived());
     }
-    return block().path() == BlockPath.STAGED || window == null;
+    return block().path() == BlockPath.STAGED || !windows.hasNext();
   }
 
   /** The current block. */
@@ -293,7 +258,7 @@ public final class Fetch implements AutoCloseable {
    * @throws IllegalStateException if the fetch is closed
    */
   public void checkIntact() {
-    checkReadable();
+    windows.checkIntact();
     checkOpen(); // Behind it: what was released meanwhile was not looked at.
   }
 
@@ -303,8 +268,8 @@ public final class Fetch implements AutoCloseable {
    */
   public boolean hasMore() {
     return !unmet.isEmpty()
-        || !unopened.isEmpty()
-        || window != null
+        || windows.hasUnopened()
+        || windows.hasNext()
         || transfers.hasPending()
         || transfers.isWaiting();
   }
@@ -314,82 +279,43 @@ public final class Fetch implements AutoCloseable {
     return state != State.OPEN;
   }
 
+  private boolean isEnded() {
+    return reader.ended().getAsBoolean();
+  }
+
   /**
    * Chooses the ways that are known at once. First contact takes some milliseconds, or seconds with
    * an owner that says nothing, and there may be a thousand owners: so they are connected one by
    * one while what is there already is handed out.
    */
   private void plan() {
-    if (planned) {
-      return;
-    }
-    planned = true;
-    for (final BlockSource source : sources) {
-      if (source.blocks().isEmpty() || ended.getAsBoolean()) {
-        continue;
-      }
+    for (int left = planned ? 0 : unmet.size(); left > 0 && !isEnded(); left--) {
+      final BlockSource source = unmet.remove();
       if (all.paths.connectsFirst(source)) {
         unmet.add(source);
       } else {
-        timed(() -> route(source));
+        reader.timed(() -> route(source));
       }
     }
-    sources = List.of();
+    planned = true;
   }
 
   /** The next owner, and those behind it that others have met in the meantime. */
   private void meetNext() {
     do {
       route(unmet.poll());
-    } while (!unmet.isEmpty() && !ended.getAsBoolean() && !all.paths.connectsFirst(unmet.peek()));
+    } while (!unmet.isEmpty() && !isEnded() && !all.paths.connectsFirst(unmet.peek()));
   }
 
   /** Chooses the way of an owner's blocks. May connect to it. */
   private void route(final BlockSource source) {
-    final Route route = all.choose(source, fallback, side);
+    final Route route = reader.choose(source);
     final BlockMemory memory = route.memory();
     if (memory == null) {
-      move(source, source.blocks(), route);
-      return;
-    }
-    final List<Block> blocks = source.blocks();
-    for (int from = 0; from < blocks.size(); ) {
-      final int end = Window.end(all, side, blocks, from);
-      unopened.add(new Request(source, memory, blocks.subList(from, end)));
-      from = end;
-    }
-  }
-
-  private void move(final BlockSource source, final List<Block> blocks, final Route by) {
-    final Message whyStaged = by.reason();
-    if (whyStaged != null) {
-      listener.fellBack(source, blocks, whyStaged);
-    }
-    transfers.add(source, blocks, by.path());
-  }
-
-  /** How to try again what could not be had from another node's memory. May connect to it. */
-  private BlockPath again(
-      final BlockSource source, final Block failed, final Throwable cause, final int attempts) {
-    final boolean onlySent = cause instanceof NotGettableException;
-    final boolean elsewhere =
-        !onlySent
-            && cause instanceof ZerohopException known
-            && known.category() == ZerohopException.Category.FALLBACK;
-    final Route route;
-    if (elsewhere || !onlySent && attempts + 1 >= MAX_ATTEMPTS) {
-      route = all.paths.staged(source.executorId(), Message.of(cause));
-    } else if (onlySent) {
-      route = all.withoutGets(source, fallback, Message.of(cause));
+      transfers.add(source, source.blocks(), route);
     } else {
-      route = all.choose(source, fallback, side);
+      windows.add(source, memory);
     }
-    if (route.path().isMoved()) {
-      return route.path();
-    }
-    final Message whyStaged = route.reason();
-    listener.fellBack(source, List.of(failed), whyStaged == null ? Message.of(cause) : whyStaged);
-    return BlockPath.STAGED;
   }
 
   private boolean pollMoved() {
@@ -399,66 +325,14 @@ public final class Fetch implements AutoCloseable {
       return false;
     }
     received += arrived.isReceived() ? 1 : 0;
-    count(arrived.source(), Link.of(arrived.path()), List.of(arrived.block()), arrived.bytes());
+    reader.count(
+        arrived.source(), Link.of(arrived.path()), List.of(arrived.block()), arrived.bytes());
     return true;
   }
 
   private boolean nextInPlace() {
-    final Window current = window;
-    if (current == null) {
-      return false;
-    }
-    block = current.next();
-    if (!current.hasNext()) {
-      window = null; // It ends with that block.
-    }
-    return true;
-  }
-
-  private void openWindow() {
-    final Request request = unopened.remove();
-    final BlockSource source = request.source();
-    final Window opened = Window.open(all, source, request.memory(), request.blocks(), side, ended);
-    if (opened == null) { // The connection was lost, or all lanes are taken.
-      final BlockMemory again = all.choose(source, fallback, side).memory();
-      if (again != null && again != request.memory()) {
-        unopened.addFirst(new Request(source, again, request.blocks()));
-      } else {
-        stage(
-            source,
-            request.blocks(),
-            ShuffleCode.NO_LANE_FREE.says("the owner has no lane free for another reader"));
-      }
-      return;
-    }
-    final boolean isLeft = request.memory().isLeft();
-    if (isLeft) {
-      opened.checkComplete();
-    }
-    if (opened.size() == 0) {
-      opened.close();
-    } else {
-      open.add(opened);
-      window = opened;
-      opened.count((link, blocks, bytes) -> count(source, link, blocks, bytes));
-    }
-    if (!opened.notHeld().isEmpty()) {
-      stage(
-          source,
-          opened.notHeld(),
-          ShuffleCode.NOT_IN_MEMORY.says(
-              isLeft
-                  ? "the keeper of the node does not hold the blocks in memory"
-                  : "the owner does not hold the blocks in memory"));
-    }
-    final Message whyNotMapped = opened.whyNotMapped();
-    if (whyNotMapped != null) {
-      move(source, opened.notMapped(), all.withoutGets(source, fallback, whyNotMapped));
-    }
-  }
-
-  private void stage(final BlockSource source, final List<Block> blocks, final Message reason) {
-    move(source, blocks, all.paths.staged(source.executorId(), reason));
+    block = windows.next();
+    return block != null;
   }
 
   /**
@@ -474,27 +348,6 @@ public final class Fetch implements AutoCloseable {
           pass();
           releasePassed(0);
         });
-  }
-
-  private void count(
-      final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {
-    all.count(link, blocks.size(), bytes);
-    listener.fetched(source, link, blocks, bytes);
-  }
-
-  private void timed(final Runnable step) {
-    final long begin = all.clock.nanos();
-    try {
-      step.run();
-    } finally {
-      waited(begin);
-    }
-  }
-
-  private void waited(final long begin) {
-    final long nanos = all.clock.since(begin);
-    all.waited(nanos);
-    listener.waited(nanos);
   }
 
   /**
@@ -526,7 +379,7 @@ public final class Fetch implements AutoCloseable {
    */
   public void finish() {
     try {
-      checkReadable(); // First, since another thread may release what it holds.
+      windows.checkIntact(); // First, since another thread may release what it holds.
     } finally {
       end(true);
     }
@@ -589,27 +442,22 @@ public final class Fetch implements AutoCloseable {
   private void releaseBlocks(final boolean checks) {
     final List<AutoCloseable> held = new ArrayList<>();
     if (checks) {
-      held.add(this::checkReadable);
+      held.add(windows::checkIntact);
     }
     held.add(made::run);
     held.add(transfers);
-    final FetchedBlock current = block;
-    if (current != null) {
-      held.add(current::releaseMoved);
+    if (block != null) {
+      passed.add(block);
     }
     passed.forEach(each -> held.add(each::releaseMoved));
-    held.addAll(open);
+    held.add(windows);
     try {
       CloseHelper.closeAll(held);
     } finally {
       reading = () -> {}; // Spark keeps what ends with a task, and with it this fetch.
       made = () -> {};
-      sources = List.of();
       unmet.clear();
-      unopened.clear();
       passed.clear();
-      open.clear();
-      window = null;
       block = null;
     }
   }

@@ -11,7 +11,6 @@ import io.zerohop.shuffle.transport.Transport;
 import java.io.IOException;
 import java.io.InputStream;
 import java.util.Objects;
-import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,6 +24,7 @@ public final class FetchedBlock {
   /** Those of a staged block. */
   private static final ExtentList NONE = new ExtentList();
 
+  private final Reader reader;
   private final BlockSource source;
   private final Block block;
   private final BlockPath path;
@@ -41,27 +41,10 @@ public final class FetchedBlock {
   /** What was transferred; absent if it is read in place. */
   private final Transport.@Nullable Payload payload;
 
-  /** Whether what was transferred is within the reach of the reader's GPU. */
-  private final boolean withinGpuReach;
-
-  /** Whether its reader compares checksums, and not its fetch, or nobody. */
-  private final boolean readerVerifies;
-
-  /** Ends waits for what is transferred while it is read. */
-  private final BooleanSupplier ended;
-
-  /**
-   * A block that is read where it lies.
-   *
-   * @param readerVerifies whether its reader compares checksums
-   */
+  /** A block that is read where it lies. */
   FetchedBlock(
-      final Window window,
-      final Block block,
-      final int from,
-      final int end,
-      final boolean readerVerifies) {
-    this.readerVerifies = readerVerifies;
+      final Reader reader, final Window window, final Block block, final int from, final int end) {
+    this.reader = reader;
     this.source = window.source();
     this.block = block;
     this.path = window.path();
@@ -70,36 +53,28 @@ public final class FetchedBlock {
     this.end = end;
     this.window = window;
     this.payload = null;
-    this.withinGpuReach = false;
-    this.ended = () -> false;
   }
 
   /**
    * A block that was transferred, into memory of this node if the payload has extents.
    *
-   * @param withinGpuReach whether these are within the reach of the reader's GPU
-   * @param readerVerifies whether its reader compares checksums
-   * @param ended true ends waits while it is read
+   * @param asked the path that it was asked for by
    */
   FetchedBlock(
+      final Reader reader,
       final BlockSource source,
       final Block block,
-      final BlockPath path,
-      final Transport.Payload payload,
-      final boolean withinGpuReach,
-      final boolean readerVerifies,
-      final BooleanSupplier ended) {
-    this.readerVerifies = readerVerifies;
+      final BlockPath asked,
+      final Transport.Payload payload) {
+    this.reader = reader;
     this.source = source;
     this.block = block;
-    this.path = path;
+    this.path = payload.extents() == null ? BlockPath.STAGED : payload.path(asked);
     this.extents = Objects.requireNonNullElse(payload.extents(), NONE);
     this.from = 0;
     this.end = extents.size();
     this.window = null;
     this.payload = payload;
-    this.withinGpuReach = withinGpuReach;
-    this.ended = ended;
   }
 
   public Block block() {
@@ -159,7 +134,7 @@ public final class FetchedBlock {
    */
   public boolean extentReachable(final int index) {
     final int place = place(index);
-    return window == null ? withinGpuReach : window.reachable(place);
+    return window == null ? reader.all().devices().hasGpu() : window.reachable(place);
   }
 
   private int place(final int index) {
@@ -196,7 +171,8 @@ public final class FetchedBlock {
       return extents.stream(from, end, window::held);
     }
     try {
-      return Objects.requireNonNull(payload, "neither in place nor transferred").open(ended);
+      return Objects.requireNonNull(payload, "neither in place nor transferred")
+          .open(reader.ended());
     } catch (final IOException e) {
       throw BlockFetchException.of(
           block,
@@ -214,7 +190,7 @@ public final class FetchedBlock {
    * #verify(int, int)}: one on a GPU. For readers on the host it was compared before.
    */
   public boolean extentChecked(final int index) {
-    return readerVerifies && extents.isChecked(place(index));
+    return reader.verifies() && extents.isChecked(place(index));
   }
 
   /**
@@ -223,7 +199,7 @@ public final class FetchedBlock {
    * @throws BlockFetchException if it is not what was written
    */
   public void verify(final int index) {
-    if (readerVerifies) {
+    if (reader.verifies()) {
       refuse(index, extents.damage(place(index)));
     }
   }
@@ -254,9 +230,9 @@ public final class FetchedBlock {
         null);
   }
 
-  /** Compares all its extents. */
+  /** Compares all its extents for a reader on the host. */
   FetchedBlock verified() {
-    for (int i = 0; i < extentCount(); i++) {
+    for (int i = 0; reader.expectsVerified() && i < extentCount(); i++) {
       refuse(i, extents.damage(place(i)));
     }
     return this;

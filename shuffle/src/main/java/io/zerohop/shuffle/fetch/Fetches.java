@@ -11,22 +11,17 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.conf.Config;
-import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.route.PathChooser;
-import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
-import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import java.time.Duration;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongConsumer;
-import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,7 +36,7 @@ public final class Fetches {
   final ReceiveBudget receiveBudget;
   final AccessTimes accessTimes;
   private final @Nullable Devices devices;
-  private final Map<BlockPath, Map<ReadSide, Transport>> between;
+  final Map<BlockPath, Map<ReadSide, Transport>> between;
 
   private final LongAdder[] blocks = adders();
   private final LongAdder[] bytes = adders();
@@ -83,12 +78,7 @@ public final class Fetches {
    */
   public static Fetches stagedOnly(
       final Config conf, final Duration stagedTimeout, final Clock clock) {
-    final PathChooser paths =
-        PathChooser.stagedOnly(
-            conf.paths(),
-            ShuffleCode.SHARES_NO_MEMORY
-                .says("this executor shares no memory")
-                .remedy("see its log for the reason"));
+    final PathChooser paths = PathChooser.stagedOnly(conf.paths(), clock);
     return new Fetches(conf, stagedTimeout, clock, null, paths, new AccessTimes(clock), Map.of());
   }
 
@@ -109,48 +99,12 @@ public final class Fetches {
     return new Fetch(this, sources, staged, listener, side, cancelled);
   }
 
-  /**
-   * The way for an owner's blocks as things are now. May connect to it.
-   *
-   * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
-   */
-  Route choose(final BlockSource source, final FallbackTransport staged, final ReadSide side) {
-    return unlessGone(source, () -> paths.choose(source, staged, side));
-  }
-
-  /**
-   * The way for blocks that cannot be got from their owner's memory. May connect to it.
-   *
-   * @throws BlockFetchException (FETCH_FAILED) if the owner is gone
-   */
-  Route withoutGets(final BlockSource source, final FallbackTransport staged, final Message why) {
-    return unlessGone(source, () -> paths.withoutGets(source, staged, why));
-  }
-
-  private static Route unlessGone(final BlockSource source, final Supplier<Route> choice) {
-    try {
-      return choice.get();
-    } catch (final OwnerGoneException e) {
-      final Block first = source.blocks().get(0);
-      throw new BlockFetchException(
-          first, source, e.message().at(first + " of " + e.message().where()), e);
-    }
-  }
-
   /** The devices of a process that has any. */
   Devices devices() {
     if (devices == null) {
       throw new IllegalStateException("this process shares no memory, and has no devices");
     }
     return devices;
-  }
-
-  /** Returns the transports to one reader, by path. */
-  Map<BlockPath, Transport> transports(final ReadSide side, final Transport fallback) {
-    final Map<BlockPath, Transport> transports = new EnumMap<>(BlockPath.class);
-    transports.put(BlockPath.STAGED, fallback);
-    between.forEach((path, sides) -> transports.put(path, sides.get(side)));
-    return transports;
   }
 
   void count(final Link link, final long moreBlocks, final long moreBytes) {

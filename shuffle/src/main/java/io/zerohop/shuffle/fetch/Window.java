@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.Signal.SignalEpoch;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -27,6 +28,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.BooleanSupplier;
+import org.agrona.collections.IntArrayList;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,6 +38,7 @@ import org.jspecify.annotations.Nullable;
  * for {@link #checkIntact}.
  */
 final class Window implements AutoCloseable {
+  private final Reader reader;
   private final Fetches all;
   private final BlockSource source;
   private final BlockMemory memory;
@@ -46,15 +49,12 @@ final class Window implements AutoCloseable {
   private @Nullable Message whyNotMapped;
   private final ExtentList extents = new ExtentList();
 
-  private final ReadSide side;
-
-  /** Ends waits. */
-  private final BooleanSupplier ended;
+  /** Of each block, the index behind its last extent. */
+  private final IntArrayList ends = new IntArrayList();
 
   /** The signals of map outputs that were published before their copies had ended, for a GPU. */
   private final Map<OutputId, SignalEpoch> unready = new HashMap<>();
 
-  private int[] ends = new int[16];
   private int next;
   private volatile boolean held = true;
 
@@ -62,53 +62,21 @@ final class Window implements AutoCloseable {
   private @Nullable HostCopies gathered;
 
   private Window(
-      final Fetches all,
+      final Reader reader,
       final BlockSource source,
       final BlockMemory memory,
-      final LanePool.Lease lease,
-      final ReadSide side,
-      final BooleanSupplier ended) {
-    this.all = all;
+      final LanePool.Lease lease) {
+    this.reader = reader;
+    this.all = reader.all();
     this.source = source;
     this.memory = memory;
     this.lease = lease;
-    this.side = side;
-    this.ended = ended;
   }
 
   private record OutputId(int shuffleId, long mapId) {
     static OutputId of(final Block block) {
       return new OutputId(block.shuffleId(), block.mapId());
     }
-  }
-
-  /**
-   * Returns where a window ends: blocks in place need no memory; those that have to be copied come
-   * in windows of some bytes.
-   *
-   * @param blocks of one owner
-   * @param from index of the first one
-   * @return index behind the last one
-   */
-  static int end(final Fetches all, final ReadSide side, final List<Block> blocks, final int from) {
-    final boolean onDevice = side == ReadSide.DEVICE;
-    final int few = Math.min(blocks.size(), from + all.conf.fetch().windowBlocks());
-    if (!all.devices().hasGpu()) {
-      return few;
-    }
-    final int most = onDevice ? blocks.size() : few;
-    final long mostBytes =
-        onDevice ? all.conf.device().windowSize() : all.conf.fetch().windowSize();
-    int end = from;
-    long bytes = 0;
-    while (end < most) {
-      bytes += blocks.get(end).bytes();
-      if (end > from && bytes > mostBytes) {
-        break;
-      }
-      end++;
-    }
-    return end;
   }
 
   /**
@@ -119,29 +87,22 @@ final class Window implements AutoCloseable {
    * @throws WaitException if cancelled
    */
   static @Nullable Window open(
-      final Fetches all,
+      final Reader reader,
       final BlockSource source,
       final BlockMemory memory,
-      final List<Block> wanted,
-      final ReadSide side,
-      final BooleanSupplier cancelled) {
-    final LanePool.Lease lease = memory.lanes().take(all.conf.connectTimeout(), cancelled);
+      final List<Block> wanted) {
+    final LanePool.Lease lease =
+        memory.lanes().take(reader.all().conf.connectTimeout(), reader.ended());
     if (lease == null) {
       return null;
     }
-    final Window window = new Window(all, source, memory, lease, side, cancelled);
-    boolean done = false;
-    try {
+    final Window window = new Window(reader, source, memory, lease);
+    try (Undo undo = new Undo(window)) {
       window.lookUp(wanted);
-      if (side == ReadSide.HOST) {
+      if (reader.side() == ReadSide.HOST) {
         window.gather();
       }
-      done = true;
-      return window;
-    } finally {
-      if (!done) {
-        window.close();
-      }
+      return undo.keep(window);
     }
   }
 
@@ -204,7 +165,7 @@ final class Window implements AutoCloseable {
     }
     all.foundUnready();
     final Device host = all.devices().host();
-    if (side == ReadSide.DEVICE) {
+    if (reader.side() == ReadSide.DEVICE) {
       final SignalEpoch ready = shuffle.ready(host, all.devices().of(Tier.DEVICE), cursor);
       if (ready != null) {
         unready.put(OutputId.of(block), ready);
@@ -228,7 +189,7 @@ final class Window implements AutoCloseable {
   }
 
   private void await(final Block block, final SignalEpoch ready) {
-    final BooleanSupplier over = () -> ended.getAsBoolean() || !memory.alive();
+    final BooleanSupplier over = () -> reader.ended().getAsBoolean() || !memory.alive();
     try {
       ready.signal().await(ready.epoch(), all.conf.readyTimeout(), over);
     } catch (final WaitException e) {
@@ -251,7 +212,7 @@ final class Window implements AutoCloseable {
       return;
     }
     final long bytes = extents.hostBytes();
-    all.receiveBudget.reserve(bytes, BlockTransfers.RESERVE_PATIENCE, ended);
+    all.receiveBudget.reserve(bytes, BlockTransfers.RESERVE_PATIENCE, reader.ended());
     try {
       gathered =
           extents.toHost(
@@ -290,10 +251,7 @@ final class Window implements AutoCloseable {
               + " bytes, its owner has none",
           null);
     }
-    if (blocks.size() == ends.length) {
-      ends = java.util.Arrays.copyOf(ends, 2 * blocks.size());
-    }
-    ends[blocks.size()] = extents.size();
+    ends.addInt(extents.size());
     blocks.add(block);
     return true;
   }
@@ -365,9 +323,14 @@ final class Window implements AutoCloseable {
     return memory.path();
   }
 
+  /** Returns the index of a block's first extent, or behind the last one. */
+  private int begin(final int index) {
+    return index == 0 ? 0 : ends.getInt(index - 1);
+  }
+
   /** Returns what a block's bytes pass: all but a header do so on a GPU, where there are any. */
   private Link link(final int index) {
-    for (int i = index == 0 ? 0 : ends[index - 1]; i < ends[index]; i++) {
+    for (int i = begin(index); i < begin(index + 1); i++) {
       if (SegmentIds.tier(extents.segment(i).id()) == Tier.DEVICE) {
         return memory.link(Tier.DEVICE);
       }
@@ -375,8 +338,8 @@ final class Window implements AutoCloseable {
     return memory.link(Tier.HOST);
   }
 
-  /** Tells of all blocks, once for each run of blocks that pass the same link. */
-  void count(final Counter counter) {
+  /** Counts all blocks, once for each run of blocks that pass the same link. */
+  void count() {
     int from = 0;
     while (from < blocks.size()) {
       final Link link = link(from);
@@ -384,14 +347,9 @@ final class Window implements AutoCloseable {
       while (to < blocks.size() && link(to) == link) {
         to++;
       }
-      counter.count(link, blocks.subList(from, to), bytes(from, to));
+      reader.count(source, link, blocks.subList(from, to), bytes(from, to));
       from = to;
     }
-  }
-
-  /** Hears of blocks that were opened. */
-  interface Counter {
-    void count(Link link, List<Block> blocks, long bytes);
   }
 
   BlockSource source() {
@@ -416,7 +374,7 @@ final class Window implements AutoCloseable {
   /** Returns the bytes of blocks by their indexes, the last one not included. */
   private long bytes(final int from, final int to) {
     long bytes = 0;
-    for (int i = from == 0 ? 0 : ends[from - 1]; i < (to == 0 ? 0 : ends[to - 1]); i++) {
+    for (int i = begin(from); i < begin(to); i++) {
       bytes += extents.length(i);
     }
     return bytes;
@@ -433,44 +391,28 @@ final class Window implements AutoCloseable {
    */
   FetchedBlock next() {
     final int index = next++;
-    final int from = index == 0 ? 0 : ends[index - 1];
-    final boolean compare = all.conf.checksum();
-    final boolean later = compare && side == ReadSide.DEVICE;
-    final FetchedBlock block = new FetchedBlock(this, blocks.get(index), from, ends[index], later);
-    return compare && !later ? block.verified() : block;
+    return new FetchedBlock(reader, this, blocks.get(index), begin(index), begin(index + 1))
+        .verified();
   }
 
   BlockFetchException damaged(final Block block, final int extent, final String damage) {
     return failed(
         ShuffleCode.BLOCK_DAMAGED_IN_PLACE,
         block,
-        "a block is damaged: " + where(block, extents.address(extent)) + ", " + damage,
+        "a block is damaged: " + where(extent) + ", " + damage,
         null);
   }
 
-  /** Names the segment and offset of an address by looking the block up again. */
-  private String where(final Block block, final long address) {
-    if (gathered != null) {
-      return "in the copy that was made of them";
-    }
-    final EntryCursor cursor = new EntryCursor();
-    final ShuffleView shuffle = memory.catalog().shuffle(block.shuffleId());
-    if (shuffle != null && shuffle.find(block.mapId(), cursor)) {
-      for (int batch = 0; batch < cursor.batches(); batch++) {
-        if (cursor.extent(batch, block.partition())) {
-          final SegmentMemory segment = memory.blockSegment(cursor.segmentId());
-          if (segment != null && cursor.address(segment) == address) {
-            return "segment "
-                + cursor.segmentId()
-                + ", offset "
-                + cursor.offset()
-                + ", length "
-                + cursor.length();
-          }
-        }
-      }
-    }
-    return "a segment that no longer exists";
+  private String where(final int extent) {
+    final SegmentMemory segment = extents.segment(extent);
+    return gathered != null && SegmentIds.tier(segment.id()) == Tier.DEVICE
+        ? "in the copy that was made of segment " + segment.id()
+        : "segment "
+            + segment.id()
+            + ", offset "
+            + (extents.address(extent) - segment.address())
+            + ", length "
+            + extents.length(extent);
   }
 
   /** Returns whether the lease is open, so that blocks may be read. */

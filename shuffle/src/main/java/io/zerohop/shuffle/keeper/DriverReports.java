@@ -2,11 +2,13 @@ package io.zerohop.shuffle.keeper;
 
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
+import io.zerohop.shuffle.transport.samenode.LeftMemory;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.LongSupplier;
@@ -100,10 +102,13 @@ final class DriverReports {
     synchronized (lock) {
       ended =
           executors.stream()
-              .filter(executor -> executor.leftBlocks() != null)
+              .filter(executor -> executor.left() != null)
               .sorted(KeptExecutor.BY_END)
               .toList();
-      ended.forEach(KeptExecutor::unmapUnread);
+      ended.stream()
+          .map(KeptExecutor::left)
+          .filter(Objects::nonNull)
+          .forEach(LeftMemory::unmapUnread);
       over = tooMuch(ended);
     }
     for (final KeptExecutor executor : ended) {

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.keeper;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Crc32c;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.keeper.KeptWire.Read;
 import io.zerohop.shuffle.keeper.KeptWire.Wanted;
@@ -424,7 +425,10 @@ final class FarReads implements ControlService {
       answer.putLong(-1).putInt(0).putInt(0);
       return;
     }
-    answer.putLong(total).putInt(length).putInt(KeptWire.crc(bytesOfAnswer, begin, length));
+    answer
+        .putLong(total)
+        .putInt(length)
+        .putInt(Crc32c.of(ByteBuffer.wrap(bytesOfAnswer, begin, length)));
     answer.position(begin + length);
     blocks.increment();
     bytes.add(length);

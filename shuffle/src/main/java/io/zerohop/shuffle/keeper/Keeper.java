@@ -3,6 +3,7 @@ package io.zerohop.shuffle.keeper;
 import io.zerohop.device.Device;
 import io.zerohop.device.Message;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer;
@@ -19,6 +20,7 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftBlocks;
 import io.zerohop.shuffle.transport.samenode.LeftFolder;
+import io.zerohop.shuffle.transport.samenode.LeftMemory;
 import io.zerohop.shuffle.transport.samenode.LeftWriter;
 import java.time.Duration;
 import java.time.Instant;
@@ -27,12 +29,14 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -207,8 +211,7 @@ public final class Keeper implements AutoCloseable {
       final LongSupplier memory,
       final Clock clock) {
     final Keeper keeper = new Keeper(folder, secret, limits, driver, files, release, memory, clock);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(keeper)) {
       keeper.claim = folder.claim(Location.KEEPER);
       if (keeper.claim == null) {
         throw new ZerohopException(
@@ -226,12 +229,7 @@ public final class Keeper implements AutoCloseable {
       }
       keeper.reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
-      done = true;
-      return keeper;
-    } finally {
-      if (!done) {
-        keeper.close();
-      }
+      return undo.keep(keeper);
     }
   }
 
@@ -305,11 +303,7 @@ public final class Keeper implements AutoCloseable {
 
   /** Releases memory of what is in files now, for executors whose memory was too much. */
   private void settle() {
-    boolean hasFreed = false;
-    for (final KeptExecutor executor : executors) {
-      hasFreed |= executor.settle();
-    }
-    if (hasFreed) {
+    if (leftMemory().filter(LeftMemory::settle).count() > 0) { // Of each.
       room = limits.bytes() - heldBytes();
       executors.forEach(KeptExecutor::retryRefused);
     }
@@ -338,7 +332,7 @@ public final class Keeper implements AutoCloseable {
   }
 
   private void openToOthers(final KeptExecutor executor) {
-    final LeftBlocks blocks = executor.leftBlocks();
+    final LeftBlocks blocks = executor.left();
     if (blocks != null && left.putIfAbsent(executor.socket(), blocks) == null) {
       adoptedOutputs += outputsOf(executor);
     }
@@ -346,6 +340,10 @@ public final class Keeper implements AutoCloseable {
 
   static long outputsOf(final KeptExecutor executor) {
     return executor.leftOutputs().values().stream().mapToLong(Set::size).sum();
+  }
+
+  private Stream<LeftMemory> leftMemory() {
+    return executors.stream().map(KeptExecutor::left).filter(Objects::nonNull);
   }
 
   private KeeperStats count() {
@@ -364,9 +362,9 @@ public final class Keeper implements AutoCloseable {
         sharedBytesBefore + executors.stream().mapToLong(KeptExecutor::sharedBytes).sum(),
         farReads.sentBlocks(),
         farReads.sentBytes(),
-        executors.stream().mapToLong(KeptExecutor::fileBytes).sum(),
+        leftMemory().mapToLong(LeftMemory::fileBytes).sum(),
         files == null || writer == null ? 0 : files.limit(),
-        executors.stream().mapToLong(KeptExecutor::fileOutputs).sum(),
+        leftMemory().mapToLong(LeftMemory::fileOutputs).sum(),
         release);
   }
 

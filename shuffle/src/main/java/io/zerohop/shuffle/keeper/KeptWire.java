@@ -1,11 +1,11 @@
 package io.zerohop.shuffle.keeper;
 
+import io.zerohop.device.Crc32c;
 import io.zerohop.shuffle.block.Block;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.zip.CRC32C;
 
 /**
  * The questions of executors on other nodes to a keeper, and its answers. Numbers are big endian.
@@ -134,15 +134,9 @@ final class KeptWire {
       check(length >= 0 && length <= answer.remaining() && (total < 0 || length <= total));
       final byte[] bytes = new byte[length];
       answer.get(bytes);
-      check(crc(bytes, 0, length) == crc);
+      check(Crc32c.of(ByteBuffer.wrap(bytes)) == crc);
       return new Item(total, bytes);
     }
-  }
-
-  static int crc(final byte[] bytes, final int from, final int length) {
-    final CRC32C crc = new CRC32C();
-    crc.update(bytes, from, length);
-    return (int) crc.getValue();
   }
 
   private static void check(final boolean holds) {

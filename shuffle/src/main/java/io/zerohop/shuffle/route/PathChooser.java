@@ -3,6 +3,7 @@ package io.zerohop.shuffle.route;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
+import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
@@ -13,6 +14,7 @@ import io.zerohop.shuffle.transport.BlockMemory;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.samenode.LocalMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory;
@@ -47,35 +49,24 @@ public final class PathChooser {
    *     owner is known
    */
   public record Route(BlockPath path, @Nullable BlockMemory memory, @Nullable Message reason) {
-
-    private static Route inPlace(final BlockMemory memory) {
-      return new Route(memory.path(), memory, null);
-    }
-
-    private static Route ucx() {
-      return new Route(BlockPath.UCX, null, null);
-    }
-
-    private static Route sent() {
-      return new Route(BlockPath.SENT, null, null);
-    }
+    private static final Route BY_UCX = new Route(BlockPath.UCX, null, null);
+    private static final Route SENT = new Route(BlockPath.SENT, null, null);
 
     private static Route staged(final Message reason) {
       return new Route(BlockPath.STAGED, null, reason);
     }
   }
 
+  /** Absent in a process that shares no memory; then it has none of the parts below either. */
   private final @Nullable Location self;
+
   private final Set<BlockPath> allowed;
   private final @Nullable LocalMemory local;
   private final @Nullable PeerDirectory peers;
   private final @Nullable UcxNode ucx;
   private final @Nullable SendingNode sending;
-  private final @Nullable OwnerLiveness liveness;
+  private final OwnerLiveness liveness;
   private final Set<String> reported = ConcurrentHashMap.newKeySet();
-
-  /** The reason why only staging is available: there is nothing else of the above then. */
-  private final @Nullable Message stagedOnly;
 
   /**
    * @param ucx the path between nodes by UCX, if there is one here
@@ -83,42 +74,25 @@ public final class PathChooser {
    * @param clock by which it is remembered who lives
    */
   public PathChooser(
-      final Location self,
-      final Set<BlockPath> allowed,
-      final LocalMemory local,
-      final PeerDirectory peers,
-      final @Nullable UcxNode ucx,
-      final @Nullable SendingNode sending,
-      final Clock clock) {
-    this(self, allowed, local, peers, ucx, sending, new OwnerLiveness(clock), null);
-  }
-
-  private PathChooser(
       final @Nullable Location self,
       final Set<BlockPath> allowed,
       final @Nullable LocalMemory local,
       final @Nullable PeerDirectory peers,
       final @Nullable UcxNode ucx,
       final @Nullable SendingNode sending,
-      final @Nullable OwnerLiveness liveness,
-      final @Nullable Message stagedOnly) {
+      final Clock clock) {
     this.self = self;
     this.allowed = allowed;
     this.local = local;
     this.peers = peers;
     this.ucx = ucx;
     this.sending = sending;
-    this.liveness = liveness;
-    this.stagedOnly = stagedOnly;
+    this.liveness = new OwnerLiveness(clock);
   }
 
-  /**
-   * For a process that has no memory to share.
-   *
-   * @param reason why, for messages
-   */
-  public static PathChooser stagedOnly(final Set<BlockPath> allowed, final Message reason) {
-    return new PathChooser(null, allowed, null, null, null, null, null, reason);
+  /** For a process that has no memory to share. */
+  public static PathChooser stagedOnly(final Set<BlockPath> allowed, final Clock clock) {
+    return new PathChooser(null, allowed, null, null, null, null, clock);
   }
 
   /**
@@ -133,7 +107,8 @@ public final class PathChooser {
    */
   public Route choose(
       final BlockSource source, final FallbackTransport staging, final ReadSide side) {
-    return orAllowed(source, best(source, staging, side));
+    final Choice choice = new Choice(source, staging);
+    return choice.orAllowed(choice.best(side));
   }
 
   /**
@@ -146,16 +121,11 @@ public final class PathChooser {
    */
   public Route withoutGets(
       final BlockSource source, final FallbackTransport staging, final Message why) {
-    return orAllowed(
-        source,
+    final Choice choice = new Choice(source, staging);
+    return choice.orAllowed(
         allowed.contains(BlockPath.SENT)
-            ? orLeft(source, () -> bySending(source, staging, why))
+            ? choice.orLeft(() -> choice.bySending(why))
             : Route.staged(ShuffleCode.ONLY_SENT.says("the blocks can only be sent").because(why)));
-  }
-
-  private Route orAllowed(final BlockSource source, final Route route) {
-    final Message whyStaged = route.reason();
-    return whyStaged == null ? route : staged(source.executorId(), whyStaged);
   }
 
   /**
@@ -164,20 +134,16 @@ public final class PathChooser {
    */
   public boolean connectsFirst(final BlockSource source) {
     final Location owner = source.location();
-    if (stagedOnly != null
-        || owner == null
-        || isLocal(owner)
-        || (isOnThisNode(owner) && allowed.contains(BlockPath.PEER) && hasOurFolder(owner))) {
+    if (self == null || owner == null || isLocal(owner) || whyNotMapped(owner) == null) {
       return false;
     }
-    final UcxNode byUcx = mayUseUcx(owner) ? ucx : null;
-    final SendingNode bySending = maySend(owner) ? sending : null;
-    return (byUcx != null || bySending != null)
-        && (byUcx == null || !byUcx.isConnected(owner))
-        && (bySending == null || !bySending.isConnected(owner));
+    final boolean isConnected =
+        mayUseUcx(owner) && own(ucx).isConnected(owner)
+            || maySend(owner) && own(sending).isConnected(owner);
+    return !isConnected && (mayUseUcx(owner) || maySend(owner));
   }
 
-  /** Something of this node, which has it unless blocks can only be staged. */
+  /** Something of this node that is known to be there. */
   private static <T> T own(final @Nullable T part) {
     return Objects.requireNonNull(part, "this process shares no memory");
   }
@@ -186,12 +152,15 @@ public final class PathChooser {
     return owner.incarnation() == own(self).incarnation();
   }
 
-  private boolean isOnThisNode(final Location owner) {
-    return owner.bootId().equals(own(self).bootId());
-  }
-
-  private boolean hasOurFolder(final Location owner) {
-    return owner.folderId().equals(own(self).folderId());
+  /** Returns why the memory of another executor cannot be mapped; absent if it can. */
+  private @Nullable Message whyNotMapped(final Location owner) {
+    if (!owner.bootId().equals(own(self).bootId())) {
+      return OTHER_NODE;
+    }
+    if (!allowed.contains(BlockPath.PEER)) {
+      return NO_PEERS;
+    }
+    return owner.folderId().equals(own(self).folderId()) ? null : OTHER_FOLDER;
   }
 
   private boolean mayUseUcx(final Location owner) {
@@ -220,310 +189,283 @@ public final class PathChooser {
     return Route.staged(reason);
   }
 
-  private Route best(
-      final BlockSource source, final FallbackTransport staging, final ReadSide side) {
-    final Location owner = source.location();
-    final String executorId = source.executorId();
-    if (stagedOnly != null) {
-      return Route.staged(stagedOnly);
+  /** The choice for one owner. */
+  private final class Choice {
+    private final BlockSource source;
+    private final FallbackTransport staging;
+
+    Choice(final BlockSource source, final FallbackTransport staging) {
+      this.source = source;
+      this.staging = staging;
     }
-    if (owner == null) {
-      return Route.staged(ShuffleCode.NO_LOCATION.says("the map status names no memory"));
+
+    private Route orAllowed(final Route route) {
+      final Message whyStaged = route.reason();
+      return whyStaged == null ? route : PathChooser.this.staged(source.executorId(), whyStaged);
     }
-    if (isLocal(owner)) {
-      return allowed.contains(BlockPath.LOCAL)
-          ? Route.inPlace(own(local))
-          : Route.staged(
-              ShuffleCode.LOCAL_NOT_ALLOWED.says("spark.zerohop.paths does not allow 'local'"));
-    }
-    if (!isOnThisNode(owner)) {
-      return elsewhere(source, staging, side, OTHER_NODE);
-    }
-    if (!allowed.contains(BlockPath.PEER)) {
-      return elsewhere(source, staging, side, NO_PEERS);
-    }
-    if (!hasOurFolder(owner)) {
-      if (mayUseUcx(owner) || maySend(owner)) {
-        return elsewhere(source, staging, side, OTHER_FOLDER);
+
+    Route best(final ReadSide side) {
+      final Location owner = source.location();
+      if (self == null) {
+        return Route.staged(
+            ShuffleCode.SHARES_NO_MEMORY
+                .says("this executor shares no memory")
+                .remedy("see its log for the reason"));
+      }
+      if (owner == null) {
+        return Route.staged(ShuffleCode.NO_LOCATION.says("the map status names no memory"));
+      }
+      if (isLocal(owner)) {
+        return allowed.contains(BlockPath.LOCAL)
+            ? new Route(BlockPath.LOCAL, own(local), null)
+            : Route.staged(
+                ShuffleCode.LOCAL_NOT_ALLOWED.says("spark.zerohop.paths does not allow 'local'"));
+      }
+      final Message why = whyNotMapped(owner);
+      if (why == null) {
+        return peer(owner);
+      }
+      if (why != OTHER_FOLDER || mayUseUcx(owner) || maySend(owner)) {
+        return elsewhere(side, why);
       }
       return staged(
-          executorId,
           ShuffleCode.OTHER_SOCKET_FOLDER
               .says("an executor of this node has another socket folder; its blocks are staged")
               .remedy("let all executors of a node see the same spark.zerohop.socket.dir"),
           null);
     }
-    return peer(source, staging);
-  }
 
-  /**
-   * The owner's memory cannot be mapped: got by UCX where that is possible, else sent or staged.
-   */
-  private Route elsewhere(
-      final BlockSource source,
-      final FallbackTransport staging,
-      final ReadSide side,
-      final Message why) {
-    return orLeft(
-        source,
-        () -> {
-          final Route byUcx = byUcx(source, staging, side, why);
-          return byUcx.path() == BlockPath.UCX || !allowed.contains(BlockPath.SENT)
-              ? byUcx
-              : bySending(source, staging, why);
-        });
-  }
+    /**
+     * The owner's memory cannot be mapped: got by UCX where that is possible, else sent or staged.
+     */
+    private Route elsewhere(final ReadSide side, final Message why) {
+      return orLeft(
+          () -> {
+            final Route byUcx = byUcx(side, why);
+            return byUcx.path() == BlockPath.UCX || !allowed.contains(BlockPath.SENT)
+                ? byUcx
+                : bySending(why);
+          });
+    }
 
-  /** Where the owner is dead, what its node's keeper has is staged from there. */
-  private Route orLeft(final BlockSource source, final Supplier<Route> owners) {
-    try {
-      return owners.get();
-    } catch (final OwnerGoneException e) {
-      if (!source.kept()
-          || source.knownLocation().keeperPort() == 0
-          || !allowed.contains(BlockPath.STAGED)) {
-        throw e;
+    /** Where the owner is dead, what its node's keeper has is staged from there. */
+    private Route orLeft(final Supplier<Route> owners) {
+      try {
+        return owners.get();
+      } catch (final OwnerGoneException e) {
+        if (!source.kept()
+            || source.knownLocation().keeperPort() == 0
+            || !allowed.contains(BlockPath.STAGED)) {
+          throw e;
+        }
+        return Route.staged(
+            ShuffleCode.LEFT_ELSEWHERE
+                .says("the executor has ended, and the keeper of its node sends its blocks")
+                .because(e));
       }
-      return Route.staged(
-          ShuffleCode.LEFT_ELSEWHERE
-              .says("the executor has ended, and the keeper of its node sends its blocks")
-              .because(e));
     }
-  }
 
-  private Route bySending(
-      final BlockSource source, final FallbackTransport staging, final Message why) {
-    if (sending == null) {
-      return Route.staged(
-          ShuffleCode.SENDING_NOT_HERE
-              .says("this executor neither sends blocks nor receives sent ones")
-              .because(why)
-              .remedy("see this executor's log for the reason"));
-    }
-    if (!source.knownLocation().sends()) {
-      return Route.staged(
-          ShuffleCode.SENDING_NOT_THERE
-              .says("the owner does not send its blocks")
-              .because(why)
-              .remedy("see that executor's log for the reason"));
-    }
-    try {
-      sending.connect(source);
-      return Route.sent();
-    } catch (final ExchangeException e) {
-      if (e.reason() == ExchangeException.Reason.BUSY) {
-        return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
+    Route bySending(final Message why) {
+      if (sending == null) {
+        return Route.staged(
+            ShuffleCode.SENDING_NOT_HERE
+                .says("this executor neither sends blocks nor receives sent ones")
+                .because(why)
+                .remedy("see this executor's log for the reason"));
       }
-      if (isDead(e, sending.hasMet(source.knownLocation()), source, staging)) {
+      if (!source.knownLocation().sends()) {
+        return Route.staged(
+            ShuffleCode.SENDING_NOT_THERE
+                .says("the owner does not send its blocks")
+                .because(why)
+                .remedy("see that executor's log for the reason"));
+      }
+      try {
+        sending.connect(source);
+        return Route.SENT;
+      } catch (final ExchangeException | CarrierException e) {
+        if (e instanceof ExchangeException unanswered) {
+          throwIfDead(unanswered, sending, ShuffleCode.SENDER_DEAD);
+          if (unanswered.reason() == Reason.BUSY) {
+            return Route.staged(ShuffleCode.SENDER_BUSY.says("the owner is busy").because(e));
+          }
+        }
+        return staged(
+            ShuffleCode.SENDER_NOT_REACHED
+                .says(
+                    "the owner did not send its blocks to this reader; one of them may be shutting"
+                        + " down or paused")
+                .because(e),
+            e);
+      }
+    }
+
+    /**
+     * Throws if an owner is dead: that is who refuses where it answered before, or who answers at
+     * none of its ports. Whoever only says nothing may have paused, or something may be in between:
+     * the kernel still accepts connections for a process that is stopped, and its blocks are
+     * staged, with Spark's patience.
+     */
+    private void throwIfDead(
+        final ExchangeException e, final RemoteNode<?, ?> way, final ShuffleCode code) {
+      final boolean refused = e.reason() == Reason.REFUSED;
+      // One that is just dying may still accept a connection, and then reset it.
+      final boolean doubtful =
+          refused || e.reason() == Reason.TIMEOUT || e.reason() == Reason.CLOSED;
+      if ((refused && way.hasMet(source.knownLocation()))
+          || (doubtful && !liveness.answers(source, staging))) {
         throw new OwnerGoneException(
-            ShuffleCode.SENDER_DEAD
-                .says("an executor is dead: it does not answer")
+            code.says("an executor is dead: it does not answer")
                 .at("executor " + source.executorId())
                 .because(e),
             e);
       }
-      return notSent(source, e);
-    } catch (final CarrierException e) {
-      return notSent(source, e);
     }
-  }
 
-  private Route notSent(final BlockSource source, final ZerohopException why) {
-    return staged(
-        source.executorId(),
-        ShuffleCode.SENDER_NOT_REACHED
-            .says(
-                "the owner did not send its blocks to this reader; one of them may be shutting down or"
-                    + " paused")
-            .because(why),
-        why);
-  }
-
-  /**
-   * Dead is who refuses where it answered before, or who answers at none of its ports. Whoever only
-   * says nothing may have paused, or something may be in between: the kernel still accepts
-   * connections for a process that is stopped, and its blocks are staged, with Spark's patience.
-   */
-  private boolean isDead(
-      final ExchangeException e,
-      final boolean wasMet,
-      final BlockSource source,
-      final FallbackTransport staging) {
-    final boolean refused = e.reason() == ExchangeException.Reason.REFUSED;
-    // One that is just dying may still accept a connection, and then reset it.
-    final boolean doubtful =
-        refused
-            || e.reason() == ExchangeException.Reason.TIMEOUT
-            || e.reason() == ExchangeException.Reason.CLOSED;
-    return (refused && wasMet) || (doubtful && !own(liveness).answers(source, staging));
-  }
-
-  private Route byUcx(
-      final BlockSource source,
-      final FallbackTransport staging,
-      final ReadSide side,
-      final Message why) {
-    if (!allowed.contains(BlockPath.UCX)) {
-      return Route.staged(
-          ShuffleCode.UCX_NOT_ALLOWED
-              .says("spark.zerohop.paths does not allow 'ucx'")
-              .because(why));
-    }
-    if (ucx == null) {
-      return Route.staged(
-          ShuffleCode.UCX_NOT_HERE
-              .says("this executor does not use UCX")
-              .because(why)
-              .remedy("see this executor's log for the reason"));
-    }
-    if (source.knownLocation().port() == 0) {
-      return Route.staged(
-          ShuffleCode.UCX_NOT_THERE
-              .says("the owner does not use UCX")
-              .because(why)
-              .remedy("see that executor's log for the reason"));
-    }
-    try {
-      ucx.connect(source);
-      return ucx.gets(source.knownLocation(), side)
-          ? Route.ucx()
-          : Route.staged(
-              ShuffleCode.NOTHING_GOT
-                  .says("the owner is not read by UCX")
-                  .because(why)
-                  .remedy("see the line of first contact in this executor's log"));
-    } catch (final ExchangeException e) {
-      return unanswered(source, staging, ucx.hasMet(source.knownLocation()), e);
-    } catch (final CarrierException e) {
-      return staged(
-          source.executorId(),
-          ShuffleCode.UCX_CANNOT_READ
-              .says("UCX cannot read an executor; its blocks are sent or staged")
-              .because(e),
-          e);
-    }
-  }
-
-  private Route unanswered(
-      final BlockSource source,
-      final FallbackTransport staging,
-      final boolean wasMet,
-      final ExchangeException e) {
-    final String executorId = source.executorId();
-    if (e.reason() == ExchangeException.Reason.AUTHENTICATION) {
-      return staged(
-          executorId,
-          ShuffleCode.OWNER_UNAUTHENTICATED
-              .says(
-                  "an executor could not prove to belong to this application; its blocks are sent"
-                      + " or staged")
-              .remedy("use the same spark.authenticate.secret for all executors"),
-          e);
-    }
-    if (e.reason() == ExchangeException.Reason.BUSY) {
-      return Route.staged(ShuffleCode.OWNER_BUSY.says("the owner is busy").because(e));
-    }
-    if (isDead(e, wasMet, source, staging)) {
-      throw new OwnerGoneException(
-          ShuffleCode.OWNER_DEAD
-              .says("an executor is dead: it does not answer")
-              .at("executor " + executorId)
-              .because(e),
-          e);
-    }
-    return staged(
-        executorId,
-        ShuffleCode.OWNER_NOT_ASKED
-            .says(
-                "an executor does not answer at its control port, so its blocks are sent or staged;"
-                    + " it may have paused, as for a full garbage collection")
-            .remedy("if a firewall is between, set spark.zerohop.port to a port that it permits")
-            .because(e),
-        e);
-  }
-
-  private Route peer(final BlockSource source, final FallbackTransport staging) {
-    final Location owner = source.knownLocation();
-    final String executorId = source.executorId();
-    try {
-      return Route.inPlace(
-          source.kept()
-              ? own(peers).connectKept(owner, executorId)
-              : own(peers).connect(owner, executorId));
-    } catch (final ExchangeException e) {
-      switch (e.reason()) {
-        case ABSENT:
-        case REFUSED:
-          return unserved(source, staging, e);
-        case AUTHENTICATION:
-          return staged(
-              executorId,
-              ShuffleCode.PEER_UNAUTHENTICATED
-                  .says(
-                      "an executor of this node could not prove to belong to this application; its"
-                          + " blocks are staged")
-                  .remedy(
-                      "use the same spark.authenticate.secret and user for all executors; if they"
-                          + " are the same, another process serves the socket: set"
-                          + " spark.zerohop.socket.dir to a folder of this application's own"),
-              e);
-        default:
-          return staged(
-              executorId,
-              ShuffleCode.PEER_NOT_REACHED
-                  .says("an executor of this node could not be reached; its blocks are staged")
-                  .because(e),
-              e);
+    private Route byUcx(final ReadSide side, final Message why) {
+      if (!allowed.contains(BlockPath.UCX)) {
+        return Route.staged(
+            ShuffleCode.UCX_NOT_ALLOWED
+                .says("spark.zerohop.paths does not allow 'ucx'")
+                .because(why));
       }
-    } catch (final ZerohopException e) {
+      if (ucx == null) {
+        return Route.staged(
+            ShuffleCode.UCX_NOT_HERE
+                .says("this executor does not use UCX")
+                .because(why)
+                .remedy("see this executor's log for the reason"));
+      }
+      if (source.knownLocation().port() == 0) {
+        return Route.staged(
+            ShuffleCode.UCX_NOT_THERE
+                .says("the owner does not use UCX")
+                .because(why)
+                .remedy("see that executor's log for the reason"));
+      }
+      try {
+        ucx.connect(source);
+        return ucx.gets(source.knownLocation(), side)
+            ? Route.BY_UCX
+            : Route.staged(
+                ShuffleCode.NOTHING_GOT
+                    .says("the owner is not read by UCX")
+                    .because(why)
+                    .remedy("see the line of first contact in this executor's log"));
+      } catch (final ExchangeException e) {
+        return unanswered(ucx, e);
+      } catch (final CarrierException e) {
+        return staged(
+            ShuffleCode.UCX_CANNOT_READ
+                .says("UCX cannot read an executor; its blocks are sent or staged")
+                .because(e),
+            e);
+      }
+    }
+
+    private Route unanswered(final UcxNode way, final ExchangeException e) {
+      if (e.reason() == Reason.AUTHENTICATION) {
+        return staged(
+            ShuffleCode.OWNER_UNAUTHENTICATED
+                .says(
+                    "an executor could not prove to belong to this application; its blocks are sent"
+                        + " or staged")
+                .remedy("use the same spark.authenticate.secret for all executors"),
+            e);
+      }
+      if (e.reason() == Reason.BUSY) {
+        return Route.staged(ShuffleCode.OWNER_BUSY.says("the owner is busy").because(e));
+      }
+      throwIfDead(e, way, ShuffleCode.OWNER_DEAD);
       return staged(
-          executorId,
-          ShuffleCode.PEER_NOT_MAPPED
-              .says("the memory of an executor cannot be mapped; its blocks are staged")
+          ShuffleCode.OWNER_NOT_ASKED
+              .says(
+                  "an executor does not answer at its control port, so its blocks are sent or staged;"
+                      + " it may have paused, as for a full garbage collection")
+              .remedy("if a firewall is between, set spark.zerohop.port to a port that it permits")
               .because(e),
           e);
     }
-  }
 
-  /**
-   * Routes around a socket that is gone, or that nobody serves. Neither proves that the owner is
-   * dead: whoever may write to the folder can remove the file or put another in its place. So what
-   * serves its staged blocks is asked.
-   */
-  private Route unserved(
-      final BlockSource source, final FallbackTransport staging, final ExchangeException cause) {
-    final String executorId = source.executorId();
-    final String socket = source.knownLocation().socket();
-    final boolean absent = cause.reason() == ExchangeException.Reason.ABSENT;
-    if (!allowed.contains(BlockPath.STAGED) || !own(liveness).answers(source, staging)) {
-      throw new OwnerGoneException(
-          (absent
-                  ? ShuffleCode.PEER_ENDED
-                      .says("an executor has ended: its socket is gone")
-                      .remedy("if it still runs, check spark.zerohop.socket.dir")
-                  : ShuffleCode.PEER_DEAD.says("an executor is dead: no process serves its socket"))
-              .at("executor " + executorId + ", socket " + socket),
-          cause);
+    private Route peer(final Location owner) {
+      try {
+        return new Route(
+            BlockPath.PEER,
+            source.kept()
+                ? own(peers).connectKept(owner, source.executorId())
+                : own(peers).connect(owner, source.executorId()),
+            null);
+      } catch (final ExchangeException e) {
+        return switch (e.reason()) {
+          case ABSENT, REFUSED -> unserved(e);
+          case AUTHENTICATION ->
+              staged(
+                  ShuffleCode.PEER_UNAUTHENTICATED
+                      .says(
+                          "an executor of this node could not prove to belong to this application; its"
+                              + " blocks are staged")
+                      .remedy(
+                          "use the same spark.authenticate.secret and user for all executors; if they"
+                              + " are the same, another process serves the socket: set"
+                              + " spark.zerohop.socket.dir to a folder of this application's own"),
+                  e);
+          default ->
+              staged(
+                  ShuffleCode.PEER_NOT_REACHED
+                      .says("an executor of this node could not be reached; its blocks are staged")
+                      .because(e),
+                  e);
+        };
+      } catch (final ZerohopException e) {
+        return staged(
+            ShuffleCode.PEER_NOT_MAPPED
+                .says("the memory of an executor cannot be mapped; its blocks are staged")
+                .because(e),
+            e);
+      }
     }
-    return staged(
-        executorId,
-        ShuffleCode.PEER_SOCKET_GONE
-            .says("an executor's socket does not work; its blocks are staged")
-            .because(absent ? "the socket is gone" : "no process serves the socket")
-            .remedy(
-                "if the executor ended, see the driver's log; if it still runs, another program"
-                    + " changes its socket folder: set spark.zerohop.socket.dir to a folder of this"
-                    + " application's own"),
-        null);
-  }
 
-  /** Stages the blocks, and logs each kind of trouble once for each owner. */
-  private Route staged(
-      final String executorId, final Message trouble, final @Nullable Exception cause) {
-    if (reported.add(executorId + ' ' + trouble.code())) {
-      trouble.at("executor " + executorId).warn(LOG, cause);
+    /**
+     * Routes around a socket that is gone, or that nobody serves. Neither proves that the owner is
+     * dead: whoever may write to the folder can remove the file or put another in its place. So
+     * what serves its staged blocks is asked.
+     */
+    private Route unserved(final ExchangeException cause) {
+      final boolean absent = cause.reason() == Reason.ABSENT;
+      if (!allowed.contains(BlockPath.STAGED) || !liveness.answers(source, staging)) {
+        throw new OwnerGoneException(
+            (absent
+                    ? ShuffleCode.PEER_ENDED
+                        .says("an executor has ended: its socket is gone")
+                        .remedy("if it still runs, check spark.zerohop.socket.dir")
+                    : ShuffleCode.PEER_DEAD.says(
+                        "an executor is dead: no process serves its socket"))
+                .at(
+                    "executor "
+                        + source.executorId()
+                        + ", socket "
+                        + source.knownLocation().socket()),
+            cause);
+      }
+      return staged(
+          ShuffleCode.PEER_SOCKET_GONE
+              .says("an executor's socket does not work; its blocks are staged")
+              .because(absent ? "the socket is gone" : "no process serves the socket")
+              .remedy(
+                  "if the executor ended, see the driver's log; if it still runs, another program"
+                      + " changes its socket folder: set spark.zerohop.socket.dir to a folder of this"
+                      + " application's own"),
+          null);
     }
-    return Route.staged(trouble);
+
+    /** Stages the blocks, and logs each kind of trouble once for each owner. */
+    private Route staged(final Message trouble, final @Nullable Exception cause) {
+      final String executorId = source.executorId();
+      if (reported.add(executorId + ' ' + trouble.code())) {
+        trouble.at("executor " + executorId).warn(LOG, cause);
+      }
+      return Route.staged(trouble);
+    }
   }
 
   /**
@@ -542,7 +484,7 @@ public final class PathChooser {
 
     private final Clock clock;
 
-    /** When owners answered last, by their incarnation. */
+    /** Until when answers of owners are believed, by their incarnation. */
     private final Map<Long, Long> answered = new ConcurrentHashMap<>();
 
     OwnerLiveness(final Clock clock) {
@@ -552,16 +494,12 @@ public final class PathChooser {
     /** Whether an owner answers, or did a short time ago. May wait, for a limited time. */
     boolean answers(final BlockSource source, final FallbackTransport staging) {
       final long incarnation = source.knownLocation().incarnation();
-      final Long last = answered.get(incarnation);
-      if (last != null && clock.since(last) < MEMORY.toNanos()) {
+      final Long until = answered.get(incarnation);
+      if (until != null && !clock.isOver(until)) {
         return true;
       }
       final boolean lives = staging.answers(source, LIMIT);
-      if (lives) {
-        answered.put(incarnation, clock.nanos());
-      } else {
-        answered.remove(incarnation);
-      }
+      answered.compute(incarnation, (owner, before) -> lives ? clock.in(MEMORY) : null);
       return lives;
     }
   }

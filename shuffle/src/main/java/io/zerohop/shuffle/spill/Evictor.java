@@ -133,7 +133,7 @@ public final class Evictor {
     if (shrinker != null) {
       shrinker.stop();
     }
-    spiller.close();
+    spiller.stop();
   }
 
   /** Ends what is being moved, for which it waits a limited time. Idempotent. */
@@ -158,7 +158,22 @@ public final class Evictor {
    * @param failures how often one could not be moved
    */
   public record SpilledOutputs(
-      long outputs, long bytes, long finishedBytes, long nanos, long failures) {}
+      long outputs, long bytes, long finishedBytes, long nanos, long failures) {
+    static final SpilledOutputs NONE = new SpilledOutputs(0, 0, 0, 0, 0);
+
+    SpilledOutputs and(final long moreBytes, final boolean finished, final long moreNanos) {
+      return new SpilledOutputs(
+          outputs + 1,
+          bytes + moreBytes,
+          finishedBytes + (finished ? moreBytes : 0),
+          nanos + moreNanos,
+          failures);
+    }
+
+    SpilledOutputs andFailure() {
+      return new SpilledOutputs(outputs, bytes, finishedBytes, nanos, failures + 1);
+    }
+  }
 
   /** The extent to which a pool releases memory. Segments that hold nothing go in any case. */
   public enum EvictionScope {

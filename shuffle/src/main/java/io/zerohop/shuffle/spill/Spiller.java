@@ -27,9 +27,12 @@ import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.concurrent.atomic.LongAdder;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
+import java.util.function.IntFunction;
+import java.util.function.LongConsumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -47,7 +50,7 @@ import org.slf4j.LoggerFactory;
  *
  * <p>{@link #round} belongs to one thread at a time; everything else may be called by any.
  */
-final class Spiller implements AutoCloseable {
+final class Spiller {
   private static final Logger LOG = LoggerFactory.getLogger(Spiller.class);
 
   /** A round goes on until so much less of a pool is used than made it begin. */
@@ -67,14 +70,18 @@ final class Spiller implements AutoCloseable {
   private final AccessTimes accessTimes;
   private final Function<OwnOutput, @Nullable MapOutputLease> leases;
   private final ToHost toHost;
-  private final SpillCounters hostCounters = new SpillCounters();
-  private final SpillCounters fileCounters = new SpillCounters();
+
+  /** What has moved, changed by the round. */
+  private volatile SpilledOutputs movedToHost = SpilledOutputs.NONE;
+
+  private volatile SpilledOutputs movedToFiles = SpilledOutputs.NONE;
 
   /** Outputs that are damaged, or could not be copied; they stay, and are not tried again. */
   private final Set<OwnOutput> immovable = new HashSet<>();
 
-  private volatile boolean hostIsShort;
-  private volatile boolean deviceIsShort;
+  /** Pools that have refused an allocation. */
+  private final Set<Tier> shortOf = ConcurrentHashMap.newKeySet();
+
   private volatile boolean stopped;
 
   /** What somebody waits for, if anybody does. */
@@ -83,10 +90,9 @@ final class Spiller implements AutoCloseable {
   /** Has somebody tell which shuffles are finished; does not wait. */
   private volatile Runnable question = () -> {};
 
-  private long askedAt;
+  private long askAt;
   private boolean evicting;
-  private boolean storageFailed;
-  private long storageFailedAt;
+  private long storagePausedUntil;
 
   /**
    * @param cold takes what leaves host memory, if something does
@@ -109,7 +115,8 @@ final class Spiller implements AutoCloseable {
     this.accessTimes = accessTimes;
     this.leases = leases;
     this.toHost = new ToHost(devices, tiers, catalog, conf.device().timeout());
-    this.askedAt = clock.nanos() - ASK_PAUSE.toNanos();
+    this.askAt = clock.nanos();
+    this.storagePausedUntil = clock.nanos();
   }
 
   /** Sets who tells {@link AccessTimes#finished}; asked when there is no room, without waiting. */
@@ -119,11 +126,7 @@ final class Spiller implements AutoCloseable {
 
   /** Notes that a pool has refused an allocation. Does not wait. */
   void shortage(final Tier tier) {
-    if (tier == Tier.DEVICE) {
-      deviceIsShort = true;
-    } else {
-      hostIsShort = true;
-    }
+    shortOf.add(tier);
   }
 
   /** Has the next round move map outputs out of GPU memory. Does not wait. */
@@ -133,13 +136,11 @@ final class Spiller implements AutoCloseable {
 
   /** What is in use is not asked about; an answer counts from the next round on. */
   private void askForFinished() {
-    if (clock.since(askedAt) >= ASK_PAUSE.toNanos()
+    if (clock.isOver(askAt)
         && catalog.shuffles().stream()
-            .anyMatch(
-                id ->
-                    !accessTimes.isFinished(id)
-                        && accessTimes.idleNanos(id) >= ASK_PAUSE.toNanos())) {
-      askedAt = clock.nanos();
+            .filter(id -> !accessTimes.isFinished(id))
+            .anyMatch(id -> accessTimes.idleNanos(id) >= ASK_PAUSE.toNanos())) {
+      askAt = clock.in(ASK_PAUSE);
       question.run();
     }
   }
@@ -160,7 +161,13 @@ final class Spiller implements AutoCloseable {
       askForFinished();
       evicting = true;
       try {
-        evict(eviction);
+        moveDown(
+            eviction.scope(),
+            Tier.DEVICE,
+            Region::isOnOwnGpu,
+            catalog::outputs,
+            () -> !isWanted(eviction),
+            bytes -> eviction.moved());
       } finally {
         evicting = false;
         asked.compareAndSet(eviction, null);
@@ -172,35 +179,9 @@ final class Spiller implements AutoCloseable {
       if (gpuPool.hasRecalled()) {
         vacate();
       }
-      final boolean wasShort = deviceIsShort;
-      deviceIsShort = false;
-      relieve(Tier.DEVICE, wasShort);
+      relieve(Tier.DEVICE, shortOf.remove(Tier.DEVICE));
     }
-    final boolean wasShort = hostIsShort;
-    hostIsShort = false;
-    relieve(Tier.HOST, wasShort);
-  }
-
-  /** Moves map outputs out of GPU memory until as much is free, or nobody waits for it. */
-  private void evict(final Eviction eviction) {
-    for (final int shuffleId : inOrder(eviction.scope())) {
-      for (final OwnOutput output : catalog.outputs(shuffleId)) {
-        if (!isWanted(eviction)) {
-          return;
-        }
-        if (eviction.scope() == EvictionScope.COLD && !isCold(shuffleId)
-            || immovable.contains(output)) {
-          continue;
-        }
-        try {
-          moveDown(output, Tier.DEVICE, Region::isOnOwnGpu);
-        } catch (final PoolFullException e) {
-          LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
-          return; // So will the others.
-        }
-        eviction.moved();
-      }
-    }
+    relieve(Tier.HOST, shortOf.remove(Tier.HOST));
   }
 
   /**
@@ -225,8 +206,7 @@ final class Spiller implements AutoCloseable {
   boolean isNeeded() {
     final Pool gpuPool = tiers.device();
     return asked.get() != null
-        || deviceIsShort
-        || hostIsShort
+        || !shortOf.isEmpty()
         || gpuPool != null && (gpuPool.hasRecalled() || isFull(gpuPool))
         || isFull(tiers.host());
   }
@@ -245,16 +225,15 @@ final class Spiller implements AutoCloseable {
   }
 
   private void relieve(final Tier tier, final boolean isShort) {
-    final PoolStats stats = tiers.of(tier).stats();
-    final long used = usedBytes(tier, stats);
-    if (!isShort && used <= conf.start() * stats.limitBytes()) {
+    if (!isShort && !isFull(tiers.of(tier))) {
       return;
     }
     askForFinished();
+    final PoolStats stats = tiers.of(tier).stats();
     final double goal = Math.max(0, conf.start() - RELIEF) * stats.limitBytes();
     // What was refused may be large, or the free ranges small.
     final double least = isShort ? RELIEF * stats.limitBytes() : 0;
-    free(tier, (long) Math.max(used - goal, least));
+    free(tier, (long) Math.max(usedBytes(tier, stats) - goal, least));
   }
 
   /** Moves cold outputs out of a tier until so many bytes are on their way out. */
@@ -262,18 +241,42 @@ final class Spiller implements AutoCloseable {
     if (tier == Tier.HOST && storage() == null) {
       return;
     }
-    long freed = 0;
-    for (final int shuffleId : inOrder(EvictionScope.COLD)) {
-      for (final OwnOutput output : borrowedFirst(catalog.outputs(shuffleId))) {
+    final long[] freed = {0};
+    moveDown(
+        EvictionScope.COLD,
+        tier,
+        region -> region.tier() == tier,
+        shuffleId -> borrowedFirst(catalog.outputs(shuffleId)),
         // Who waits for GPU memory does not wait for files that are only to make room.
-        if (freed >= wanted || stopped || asked.get() != null && !evicting) {
+        () -> freed[0] >= wanted || stopped || asked.get() != null && !evicting,
+        bytes -> freed[0] += bytes);
+  }
+
+  /**
+   * Moves outputs one place down, shuffle by shuffle, until there is no room below.
+   *
+   * @param leaves their regions in that tier that are to go
+   * @param outputs of a shuffle, in their order
+   * @param isEnough ends it, before the next output
+   * @param moved hears of each output how many bytes it leaves, if it does
+   */
+  private void moveDown(
+      final EvictionScope scope,
+      final Tier tier,
+      final Predicate<Region> leaves,
+      final IntFunction<List<OwnOutput>> outputs,
+      final BooleanSupplier isEnough,
+      final LongConsumer moved) {
+    for (final int shuffleId : inOrder(scope)) {
+      for (final OwnOutput output : outputs.apply(shuffleId)) {
+        if (isEnough.getAsBoolean()) {
           return;
         }
-        if (isCold(shuffleId) && !immovable.contains(output)) {
+        if (isLeaving(shuffleId, scope) && !immovable.contains(output)) {
           try {
-            freed += moveDown(output, tier, region -> region.tier() == tier);
+            moved.accept(moveDown(output, tier, leaves));
           } catch (final PoolFullException e) {
-            LOG.debug("{} stays in GPU memory: {}", name(output), e.getMessage());
+            LOG.debug("{} stays in GPU memory: {}", output, e.getMessage());
             return; // So will the others.
           }
         }
@@ -281,8 +284,9 @@ final class Spiller implements AutoCloseable {
     }
   }
 
-  private boolean isCold(final int shuffleId) {
-    return accessTimes.isFinished(shuffleId)
+  private boolean isLeaving(final int shuffleId, final EvictionScope scope) {
+    return scope == EvictionScope.ALL
+        || accessTimes.isFinished(shuffleId)
         || accessTimes.idleNanos(shuffleId) >= conf.idle().toNanos();
   }
 
@@ -292,12 +296,8 @@ final class Spiller implements AutoCloseable {
    */
   private List<Integer> inOrder(final EvictionScope scope) {
     return catalog.shuffles().stream()
+        .filter(id -> isLeaving(id, scope))
         .map(id -> new Rank(id, accessTimes.isFinished(id), accessTimes.idleNanos(id)))
-        .filter(
-            rank ->
-                scope == EvictionScope.ALL
-                    || rank.finished()
-                    || rank.idleNanos() >= conf.idle().toNanos())
         .sorted(Comparator.comparing(Rank::finished).thenComparingLong(Rank::idleNanos).reversed())
         .map(Rank::shuffleId)
         .toList();
@@ -321,7 +321,7 @@ final class Spiller implements AutoCloseable {
     try {
       final boolean moved =
           tier == Tier.DEVICE ? toHost(output, bytes, leaves) : toFile(output, bytes);
-      if (moved && !accessTimes.isFinished(output.shuffleId())) {
+      if (moved && !isFinished(output)) {
         // Of a finished query nothing is said: nobody has to make room for it.
         final int shuffleId = output.shuffleId();
         tiers.overflow().sayMoved(shuffleId, tier, accessTimes.idleSeconds(shuffleId));
@@ -378,7 +378,7 @@ final class Spiller implements AutoCloseable {
     } catch (final PoolFullException e) {
       final boolean moved = toFile(output, bytes);
       if (!moved) {
-        LOG.debug("{} stays in borrowed memory: {}", name(output), e.getMessage());
+        LOG.debug("{} stays in borrowed memory: {}", output, e.getMessage());
       }
       return moved;
     }
@@ -388,20 +388,24 @@ final class Spiller implements AutoCloseable {
     if (stopped) {
       return;
     }
-    (from == Tier.DEVICE ? hostCounters : fileCounters).addFailure();
+    if (from == Tier.DEVICE) {
+      movedToHost = movedToHost.andFailure();
+    } else {
+      movedToFiles = movedToFiles.andFailure();
+    }
     immovable.add(output);
     if (cause.category() == ZerohopException.Category.FATAL) {
       stopped = true;
       ShuffleCode.SPILLER_STOPPED
           .says("FATAL: could not move a map output; no map output is moved from now on")
-          .at(name(output))
+          .at(output.toString())
           .remedy("restart the executor")
           .because(cause)
           .error(LOG, cause);
     } else {
       ShuffleCode.OUTPUT_IMMOVABLE
           .says("could not move a map output, which stays where it is")
-          .at(name(output))
+          .at(output.toString())
           .because(cause)
           .warn(LOG, cause);
     }
@@ -409,6 +413,7 @@ final class Spiller implements AutoCloseable {
 
   private boolean toHost(final OwnOutput output, final long bytes, final Predicate<Region> leaves) {
     final long start = clock.nanos();
+    final boolean finished = isFinished(output); // Readers may come meanwhile.
     boolean moved;
     try {
       moved = toHost.move(output, leaves);
@@ -417,7 +422,7 @@ final class Spiller implements AutoCloseable {
       moved = toHost.move(output, leaves);
     }
     if (moved) {
-      count(hostCounters, output, bytes, start);
+      movedToHost = movedToHost.and(bytes, finished, clock.since(start));
     }
     return moved;
   }
@@ -428,12 +433,12 @@ final class Spiller implements AutoCloseable {
       return false;
     }
     final long start = clock.nanos();
+    final boolean finished = isFinished(output); // Readers may come meanwhile.
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
         return false;
       }
       storage.store(output.shuffleId(), output.mapId(), lease);
-      storageFailed = false;
     } catch (final DamagedOutputException e) {
       immovable.add(output);
       ShuffleCode.OUTPUT_DAMAGED.says("a map output was not moved to a file").because(e).error(LOG);
@@ -449,79 +454,46 @@ final class Spiller implements AutoCloseable {
       storage.drop(output.shuffleId(), output.mapId());
       return false;
     }
-    count(fileCounters, output, bytes, start);
+    movedToFiles = movedToFiles.and(bytes, finished, clock.since(start));
     return true;
   }
 
   /** What takes map outputs now: nothing for a while after it has failed. */
   private @Nullable ColdStorage storage() {
-    final boolean pausing = storageFailed && clock.since(storageFailedAt) < STORAGE_PAUSE.toNanos();
-    return pausing ? null : cold;
+    return clock.isOver(storagePausedUntil) ? cold : null;
   }
 
   private void pauseStorage(final OwnOutput output, final Exception cause) {
-    fileCounters.addFailure();
-    storageFailed = true;
-    storageFailedAt = clock.nanos();
+    movedToFiles = movedToFiles.andFailure();
+    storagePausedUntil = clock.in(STORAGE_PAUSE);
     ShuffleCode.STORAGE_FAILED
         .says(
             "could not write a map output to a file, so it stays in memory; no map output is moved"
                 + " to files for "
                 + STORAGE_PAUSE.toSeconds()
                 + " s")
-        .at(name(output))
+        .at(output.toString())
         .because(cause)
         .remedy("make room in Spark's local directories (spark.local.dir)")
         .warn(LOG);
   }
 
-  private void count(
-      final SpillCounters counters, final OwnOutput output, final long bytes, final long start) {
-    counters.add(bytes, accessTimes.isFinished(output.shuffleId()), clock.since(start));
-  }
-
-  private static String name(final OwnOutput output) {
-    return "map output " + output.mapId() + " of shuffle " + output.shuffleId();
+  private boolean isFinished(final OwnOutput output) {
+    return accessTimes.isFinished(output.shuffleId());
   }
 
   /** Returns the outputs moved from GPU memory to host memory. */
-  public SpilledOutputs movedToHost() {
-    return hostCounters.sum();
+  SpilledOutputs movedToHost() {
+    return movedToHost;
   }
 
   /** Returns the outputs moved from host memory to files. */
-  public SpilledOutputs movedToFiles() {
-    return fileCounters.sum();
+  SpilledOutputs movedToFiles() {
+    return movedToFiles;
   }
 
   /** Ends a round after the output that is on its way. Idempotent. */
-  @Override
-  public void close() {
+  void stop() {
     stopped = true;
-  }
-
-  /** Bytes that left a pool after they had been published, and how long that took. Thread safe. */
-  private static final class SpillCounters {
-    private final LongAdder outputs = new LongAdder();
-    private final LongAdder bytes = new LongAdder();
-    private final LongAdder finishedBytes = new LongAdder();
-    private final LongAdder nanos = new LongAdder();
-    private final LongAdder failures = new LongAdder();
-
-    void add(final long moreBytes, final boolean finished, final long moreNanos) {
-      outputs.increment();
-      bytes.add(moreBytes);
-      finishedBytes.add(finished ? moreBytes : 0);
-      nanos.add(moreNanos);
-    }
-
-    void addFailure() {
-      failures.increment();
-    }
-
-    SpilledOutputs sum() {
-      return new SpilledOutputs(
-          outputs.sum(), bytes.sum(), finishedBytes.sum(), nanos.sum(), failures.sum());
-    }
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.shuffle.write;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.Signal;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
@@ -154,18 +155,17 @@ public final class CopyCompletions implements AutoCloseable {
 
   private void run() {
     final List<UnderWay> underWay = new ArrayList<>();
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(() -> abortAll(underWay))) {
       follow(underWay);
-      done = true; // What comes from now on belongs to the next thread.
-    } finally {
-      if (!done) {
-        for (Event left = queue.poll(); left != null; left = queue.poll()) {
-          add(left, underWay);
-        }
-        underWay.forEach(this::abort);
-      }
+      undo.done(); // What comes from now on belongs to the next thread.
     }
+  }
+
+  private void abortAll(final List<UnderWay> underWay) {
+    for (Event left = queue.poll(); left != null; left = queue.poll()) {
+      add(left, underWay);
+    }
+    underWay.forEach(this::abort);
   }
 
   /** Until nothing is under way, and this is closed or nothing more has come, or the GPU fails. */
@@ -267,7 +267,7 @@ public final class CopyCompletions implements AutoCloseable {
             "copies of a map output took longer than "
                 + limit.toMillis()
                 + " ms after it was published; it is withdrawn")
-        .at("map output " + late.output.mapId() + " of shuffle " + late.output.shuffleId())
+        .at(late.output.toString())
         .remedy(
             "look at the GPU's load; spark.zerohop.device.timeout is the limit, and"
                 + " spark.zerohop.device.asyncCommit=false makes the map task wait")

@@ -285,7 +285,7 @@ public final class MapOutput implements AutoCloseable {
       if (!done) {
         in.node.catalog.remove(output); // The task fails: nobody was told where it lies.
         output.ready(in.node.devices.host()).abort(CopyCompletions.COPIES_FAILED);
-        in.batches.end(output::release);
+        in.batches.end(output::release); // Copies that never end are what is thrown.
       }
     }
   }

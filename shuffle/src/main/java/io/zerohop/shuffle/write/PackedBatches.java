@@ -7,6 +7,7 @@ import io.zerohop.device.Crc32c;
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.DamagedOutputException;
 import io.zerohop.shuffle.catalog.BatchImage;
@@ -96,16 +97,14 @@ final class PackedBatches {
    */
   void append(final @Nullable PackSource headers, final PackSource batch) {
     final BatchImage ahead = headers == null ? null : place(headers);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo()) {
+      if (ahead != null) {
+        undo.add(ahead.region()::release); // Its copies have ended, as all of the host's.
+      }
       final BatchImage blocks = place(batch);
       add(ahead);
       add(blocks);
-      done = true;
-    } finally {
-      if (!done && ahead != null) {
-        ahead.region().release(); // Its copies have ended, as all of the host's.
-      }
+      undo.done();
     }
   }
 
@@ -229,6 +228,7 @@ final class PackedBatches {
     } finally {
       if (!done) {
         // A copy that is still under way must not meet memory that was freed or given to others.
+        // That copies never end is thrown in place of the failure: what frees memory goes by it.
         failed = true;
         close(by);
       }

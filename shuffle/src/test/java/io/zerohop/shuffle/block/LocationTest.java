@@ -14,7 +14,7 @@ class LocationTest {
 
   @Test
   void whatIsEncodedIsParsed() {
-    final String node = Location.currentBootId();
+    final String node = Location.currentBootId("");
     for (final String clique : List.of("", "0123456789abcdef0123456789abcdef/4294967295")) {
       for (final long incarnation : new long[] {0, 1, -1, Long.MIN_VALUE, 0x123456789abcdefL}) {
         final Location location =

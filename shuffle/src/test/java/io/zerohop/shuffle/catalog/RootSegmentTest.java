@@ -5,8 +5,8 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.pool.Tier;
 import java.util.HashMap;
 import java.util.Map;

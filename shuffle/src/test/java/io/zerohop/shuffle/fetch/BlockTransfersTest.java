@@ -9,6 +9,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.Transport;
 import java.io.InputStream;
 import java.time.Duration;
@@ -24,6 +25,7 @@ import org.junit.jupiter.api.Test;
 class BlockTransfersTest {
   private static final int OWNERS = 200;
   private static final Duration LIMIT = Duration.ofSeconds(10);
+  private static final Route BY_UCX = new Route(BlockPath.UCX, null, null);
 
   private final Devices devices = new Devices(null);
   private final Fetches fetches =
@@ -32,11 +34,9 @@ class BlockTransfersTest {
   private Transport.Sink sink;
   private final BlockTransfers transfers =
       new BlockTransfers(
-          fetches,
+          new Reader(fetches, null, null, ReadSide.HOST, () -> false),
           Map.of(BlockPath.UCX, this::fetch),
-          ReadSide.HOST,
-          (source, block, cause, attempts) -> BlockPath.UCX,
-          () -> false);
+          (source, block, cause, attempts) -> BlockPath.UCX);
 
   private void fetch(final BlockSource source, final List<Block> blocks, final Transport.Sink to) {
     asked.addAll(blocks);
@@ -55,7 +55,7 @@ class BlockTransfersTest {
     for (int owner = 0; owner < OWNERS; owner++) {
       final List<Block> blocks =
           List.of(new Block(1, owner, owner, 0, 10), new Block(1, owner, owner, 1, 10));
-      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BlockPath.UCX);
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BY_UCX);
     }
     int read = 0;
     for (transfers.start(); !asked.isEmpty(); transfers.start()) {
@@ -80,7 +80,7 @@ class BlockTransfersTest {
   void whatFailsGivesItsPlaceBack() {
     for (int owner = 0; owner < OWNERS; owner++) {
       final List<Block> blocks = List.of(new Block(1, owner, owner, 0, 10));
-      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BlockPath.UCX);
+      transfers.add(new BlockSource("" + owner, null, null, blocks), blocks, BY_UCX);
     }
     transfers.start();
     assertThat(asked).hasSize(BlockTransfers.MAX_WINDOWS);

@@ -7,6 +7,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.SendPlaces;
 import java.io.InputStream;
@@ -32,6 +33,7 @@ final class IncastModel implements AutoCloseable {
   private static final double LATENCY_NANOS = 30_000;
 
   private static final Duration LIMIT = Duration.ofMinutes(1);
+  private static final Route BY_UCX = new Route(BlockPath.UCX, null, null);
 
   private final Devices devices = new Devices(null);
   private final PacedNetwork network;
@@ -108,11 +110,14 @@ final class IncastModel implements AutoCloseable {
       this.reader = reader;
       transfers =
           new BlockTransfers(
-              executors.computeIfAbsent(reader, first -> fetches()),
+              new Reader(
+                  executors.computeIfAbsent(reader, first -> fetches()),
+                  null,
+                  null,
+                  ReadSide.HOST,
+                  () -> false),
               Map.of(BlockPath.UCX, this::fetch),
-              ReadSide.HOST,
-              (source, block, cause, attempts) -> BlockPath.UCX,
-              () -> false);
+              (source, block, cause, attempts) -> BlockPath.UCX);
     }
 
     private Fetches fetches() {
@@ -129,7 +134,7 @@ final class IncastModel implements AutoCloseable {
     }
 
     void begin(final List<BlockSource> sources) {
-      sources.forEach(source -> transfers.add(source, source.blocks(), BlockPath.UCX));
+      sources.forEach(source -> transfers.add(source, source.blocks(), BY_UCX));
       transfers.start();
     }
 

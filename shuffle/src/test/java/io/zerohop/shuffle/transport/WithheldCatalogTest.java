@@ -139,7 +139,7 @@ class WithheldCatalogTest {
       catalog.publish(1, map, catalog.registration(1), PARTITIONS, List.of(image));
     }
     final Location location =
-        new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner");
+        new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner");
     final BlockSource source = TestBlocks.source("owner", location, 1, 0, 3, 2, PARTITIONS, MOST);
     final FakeStaging staging = new FakeStaging(2, MOST);
     for (int i = 0; i < 3; i++) {

@@ -111,7 +111,7 @@ public final class TestNodes {
     // Who frees the last of them counts its lease as closed a moment later, and takes them off.
     eventually("all leases are closed", () -> node.stats().leases().open() == 0);
     eventually("no region waits", () -> retiredRegions(node) == 0);
-    assertThat(node.parts.holdings().regions()).isZero();
+    assertThat(Holdings.of(node).regions()).isZero();
     assertThat(outputs(node)).isZero();
     assertThat(writers(node)).isZero();
     assertThat(node.stats().receiveBuffers().bytes()).isZero();
@@ -119,17 +119,17 @@ public final class TestNodes {
 
   /** Map outputs of a node that can be read. */
   public static int outputs(final ShuffleNode node) {
-    return node.parts.holdings().outputs();
+    return Holdings.of(node).outputs();
   }
 
   /** Map outputs of a node that are being written. */
   public static int writers(final ShuffleNode node) {
-    return node.parts.holdings().writers();
+    return Holdings.of(node).writers();
   }
 
   /** Regions of a node that only wait for readers. */
   public static int retiredRegions(final ShuffleNode node) {
-    return node.parts.holdings().retiredRegions();
+    return Holdings.of(node).retiredRegions();
   }
 
   /**

@@ -3,10 +3,12 @@ package io.zerohop.shuffle.transport.remote;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
+import java.util.ArrayList;
 import java.util.Comparator;
+import java.util.List;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
+import org.agrona.collections.IntArrayList;
 
 /**
  * The places of one request's blocks at their owner: a run of extents for each block, none if the
@@ -24,14 +26,12 @@ public final class RemoteExtents {
   private static final int EXTENT_BYTES = 21;
   private static final byte CHECKED = 1;
 
-  private int[] ends = new int[16];
-  private int blocks;
-  private long[] segments = new long[16];
-  private int[] offsets = new int[16];
-  private int[] lengths = new int[16];
-  private boolean[] checked = new boolean[16];
-  private int[] checksums = new int[16];
-  private int size;
+  /** Of each block, the index behind its last extent. */
+  private final IntArrayList ends = new IntArrayList();
+
+  private final List<Extent> extents = new ArrayList<>();
+
+  private record Extent(long segment, int offset, int length, boolean checked, int checksum) {}
 
   /** Adds an extent of the block that is not ended yet. */
   public void add(
@@ -40,87 +40,70 @@ public final class RemoteExtents {
       final int length,
       final boolean isChecked,
       final int checksum) {
-    if (size == segments.length) {
-      segments = Arrays.copyOf(segments, 2 * size);
-      offsets = Arrays.copyOf(offsets, 2 * size);
-      lengths = Arrays.copyOf(lengths, 2 * size);
-      checked = Arrays.copyOf(checked, 2 * size);
-      checksums = Arrays.copyOf(checksums, 2 * size);
-    }
-    segments[size] = segment;
-    offsets[size] = Math.toIntExact(offset);
-    lengths[size] = length;
-    checked[size] = isChecked;
-    checksums[size] = checksum;
-    size++;
+    extents.add(new Extent(segment, Math.toIntExact(offset), length, isChecked, checksum));
   }
 
   /** The extents added since the last call, if any, are one block. */
   public void endBlock() {
-    if (blocks == ends.length) {
-      ends = Arrays.copyOf(ends, 2 * blocks);
-    }
-    ends[blocks++] = size;
+    ends.addInt(extents.size());
   }
 
   public int blocks() {
-    return blocks;
+    return ends.size();
   }
 
   /** Index of a block's first extent. */
   public int begin(final int block) {
-    return block == 0 ? 0 : ends[block - 1];
+    return block == 0 ? 0 : ends.getInt(block - 1);
   }
 
   /** Index behind a block's last extent; that of its first if the owner does not hold it. */
   public int end(final int block) {
-    return ends[block];
+    return ends.getInt(block);
   }
 
   /** Extents of all blocks. */
   public int size() {
-    return size;
+    return extents.size();
   }
 
   public long segment(final int extent) {
-    return segments[extent];
+    return extents.get(extent).segment;
   }
 
   /** Returns whether an extent lies in the owner's GPU memory. */
   public boolean isOnGpu(final int extent) {
-    return SegmentIds.tier(segments[extent]) == Tier.DEVICE;
+    return SegmentIds.tier(segment(extent)) == Tier.DEVICE;
   }
 
   public int offset(final int extent) {
-    return offsets[extent];
+    return extents.get(extent).offset;
   }
 
   public int length(final int extent) {
-    return lengths[extent];
+    return extents.get(extent).length;
   }
 
   public boolean isChecked(final int extent) {
-    return checked[extent];
+    return extents.get(extent).checked;
   }
 
   public int checksum(final int extent) {
-    return checksums[extent];
+    return extents.get(extent).checksum;
   }
 
   /** Bytes of {@link #write}. */
   public int encodedBytes() {
-    return 8 + 4 * blocks + EXTENT_BYTES * size;
+    return 8 + 4 * blocks() + EXTENT_BYTES * size();
   }
 
   public void write(final ByteBuffer to) {
-    to.putInt(blocks);
-    for (int i = 0; i < blocks; i++) {
-      to.putInt(ends[i]);
-    }
-    to.putInt(size);
-    for (int i = 0; i < size; i++) {
-      to.putLong(segments[i]).putInt(offsets[i]).putInt(lengths[i]);
-      to.put(checked[i] ? CHECKED : 0).putInt(checksums[i]);
+    to.putInt(blocks());
+    ends.forEachInt((final int end) -> to.putInt(end));
+    to.putInt(size());
+    for (final Extent extent : extents) {
+      to.putLong(extent.segment).putInt(extent.offset).putInt(extent.length);
+      to.put(extent.checked ? CHECKED : 0).putInt(extent.checksum);
     }
   }
 
@@ -132,11 +115,12 @@ public final class RemoteExtents {
    */
   public static RemoteExtents read(final ByteBuffer from) {
     final RemoteExtents extents = new RemoteExtents();
-    extents.blocks = count(from, 4);
-    extents.ends = new int[extents.blocks];
-    for (int i = 0; i < extents.blocks; i++) {
-      extents.ends[i] = from.getInt();
-      check(extents.ends[i] >= extents.begin(i), "blocks are out of order");
+    int end = 0;
+    for (int left = count(from, 4); left > 0; left--) {
+      final int next = from.getInt();
+      check(next >= end, "blocks are out of order");
+      extents.ends.addInt(next);
+      end = next;
     }
     final int extentsThere = count(from, EXTENT_BYTES);
     for (int i = 0; i < extentsThere; i++) {
@@ -147,9 +131,7 @@ public final class RemoteExtents {
       check(offset >= 0 && length > 0, "an extent is not within a segment");
       extents.add(segment, offset, length, isChecked, from.getInt());
     }
-    check(
-        extents.size == (extents.blocks == 0 ? 0 : extents.ends[extents.blocks - 1]),
-        "extents are missing");
+    check(extents.size() == end, "extents are missing");
     return extents;
   }
 

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
@@ -16,8 +17,6 @@ import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.time.Duration;
-import java.util.ArrayDeque;
-import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -44,47 +43,28 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     implements AutoCloseable {
   protected final RemoteThreads threads;
   protected final Slabs slabs;
-  private final Connector<P> connector;
+  private final Duration connectLimit;
   private final RemoteService<R> service;
-  private final Config conf;
-  private final Clock clock;
+  protected final Config conf;
+  protected final Clock clock;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
   private volatile boolean closed;
   private volatile boolean alive = true;
 
-  /** Connects an owner. Thread safe. */
-  public interface Connector<P extends RemotePeer> {
-
-    /**
-     * Returns how long others wait for the thread that connects; then they continue without a
-     * connection.
-     */
-    Duration limit();
-
-    /**
-     * Connects to an owner. Called by one thread at a time for each owner; waits for a limited
-     * time.
-     *
-     * @return owned by the caller
-     * @throws ExchangeException if it cannot be asked
-     * @throws CarrierException if bytes do not come from it
-     */
-    P connect(BlockSource source);
-  }
-
   /**
-   * @param connector how owners are connected
+   * @param connectLimit how long others wait for the thread that connects to an owner; then they
+   *     continue without a connection
    * @param slabs that bytes are received in; {@link #free} frees them
    * @param conf says how long answers, copies on GPUs and idle connections may take
    */
   protected RemoteNode(
-      final Connector<P> connector,
+      final Duration connectLimit,
       final RemoteService<R> service,
       final RemoteThreads threads,
       final Slabs slabs,
       final Config conf,
       final Clock clock) {
-    this.connector = connector;
+    this.connectLimit = connectLimit;
     this.service = service;
     this.threads = threads;
     this.slabs = slabs;
@@ -97,29 +77,24 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    *
    * @param unavailable begins what the log says
    * @param debug is what it says above the stack trace
-   * @param making makes it, and pushes how to undo what it has begun; gives none if it has said
-   *     itself why there is none
+   * @param making makes it, and adds what it has begun; gives none if it has said itself why there
+   *     is none
    * @return absent if there is none; all that was begun is undone then
    */
   protected static <N> @Nullable N begin(
       final Message unavailable,
       final String debug,
       final Logger log,
-      final Function<Deque<Runnable>, @Nullable N> making) {
-    final Deque<Runnable> begun = new ArrayDeque<>();
-    N node = null;
-    try {
-      node = making.apply(begun);
+      final Function<Undo, @Nullable N> making) {
+    try (Undo begun = new Undo()) {
+      final N node = making.apply(begun);
+      return node == null ? null : begun.keep(node);
     } catch (final RuntimeException | LinkageError | OutOfMemoryError e) {
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       unavailable.because(e).info(log);
       log.debug(debug, e);
-    } finally {
-      if (node == null) {
-        begun.forEach(Runnable::run); // The last one first.
-      }
+      return null;
     }
-    return node;
   }
 
   /** Makes what serves readers. */
@@ -152,6 +127,15 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     final long incarnation = source.knownLocation().incarnation();
     return contacts.computeIfAbsent(incarnation, first -> new Contact()).connect(source);
   }
+
+  /**
+   * Connects to an owner. Called by one thread at once for each owner; waits for a limited time.
+   *
+   * @return owned by the caller
+   * @throws ExchangeException if it cannot be asked
+   * @throws CarrierException if bytes do not come from it
+   */
+  protected abstract P connectTo(BlockSource source);
 
   /** The owner, if it is connected. Does not wait. */
   protected final @Nullable P connectedPeer(final Location location) {
@@ -292,7 +276,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     /** Waits until no other thread connects. */
     private void lock(final String executorId) {
       try {
-        if (clock.tryLock(lock, connector.limit())) {
+        if (clock.tryLock(lock, connectLimit)) {
           return;
         }
       } catch (final InterruptedException e) {
@@ -317,7 +301,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
         if (closed) {
           throw new ExchangeException(Reason.CLOSED, "this executor is shutting down");
         }
-        final P made = connector.connect(source);
+        final P made = connectTo(source);
         peer.set(made);
         met = true;
         failures = 0;

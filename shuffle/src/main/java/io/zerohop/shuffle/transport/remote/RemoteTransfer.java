@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.remote;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -398,16 +399,10 @@ public abstract class RemoteTransfer {
         final ReceiveLayout layout,
         final Slab gpu,
         final boolean byFabric) {
-      boolean done = false;
-      try {
+      try (Undo undo = new Undo(gpu::release)) {
         final ReceiveLayout near = new ReceiveLayout(extents, Part.HOST);
         final Slab nearSlab = slabs.take(near.bytes());
-        done = true;
-        return new ReceiveBuffers(extents, near, nearSlab, layout, gpu, byFabric);
-      } finally {
-        if (!done) {
-          gpu.release();
-        }
+        return undo.keep(new ReceiveBuffers(extents, near, nearSlab, layout, gpu, byFabric));
       }
     }
 

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
@@ -17,7 +18,6 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
-import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -31,6 +31,7 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
 
   private final Carrier carrier;
   private final Sends sends;
+  private final ContactListener contacts;
   private final MessageReceiver arrivals = new MessageReceiver();
 
   private SendingNode(
@@ -39,10 +40,16 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
       final Slabs slabs,
       final Sends sends,
       final RemoteService<SentReader> service,
-      final Connector<RemotePeer> connector,
       final Config conf,
-      final Clock clock) {
-    super(connector, service, threads, slabs, conf, clock);
+      final Self self) {
+    super(
+        conf.connectTimeout().plus(conf.requestTimeout()),
+        service,
+        threads,
+        slabs,
+        conf,
+        self.clock());
+    this.contacts = self.contacts();
     this.carrier = carrier;
     this.sends = sends;
     carrier.receiver(arrivals);
@@ -77,11 +84,11 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
           final Clock clock = self.clock();
           final Device device = devices.of(devices.hasGpu() ? Tier.DEVICE : Tier.HOST);
           final Slabs slabs = new Slabs(device::hostBuffer, conf.fetch().receiveBuffers(), clock);
-          begun.push(slabs::close);
+          begun.add(slabs);
           final RemoteThreads threads = new RemoteThreads();
-          begun.push(threads::close);
+          begun.add(threads);
           final Carrier carrier = starter.start(threads, slabs, clock);
-          begun.push(carrier::close);
+          begun.add(carrier);
           final Sends sends = new Sends(carrier, slabs, devices, conf, clock, threads.sends());
           final SendingNode node =
               new SendingNode(
@@ -90,9 +97,8 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
                   slabs,
                   sends,
                   service(conf, self, sends, holder, threads),
-                  new OwnerConnector(carrier, conf, self.contacts(), clock),
                   conf,
-                  clock);
+                  self);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
               self.executorId(),
@@ -147,61 +153,27 @@ public final class SendingNode extends RemoteNode<SentReader, RemotePeer> {
   }
 
   /**
-   * Connects this executor to an owner that sends. It opens a link and introduces itself, which
-   * shows that the owner also reaches this executor. Thread safe; owns nothing.
+   * Opens a link to an owner that sends, and introduces this executor, which shows that the owner
+   * also reaches it.
    */
-  private static final class OwnerConnector implements Connector<RemotePeer> {
-
-    private final Carrier carrier;
-    private final Config conf;
-    private final ContactListener contacts;
-    private final Clock clock;
-
-    /**
-     * @param carrier stays the caller's
-     * @param contacts hears of owners that were connected
-     */
-    OwnerConnector(
-        final Carrier carrier,
-        final Config conf,
-        final ContactListener contacts,
-        final Clock clock) {
-      this.carrier = carrier;
-      this.conf = conf;
-      this.contacts = contacts;
-      this.clock = clock;
-    }
-
-    @Override
-    public Duration limit() {
-      return conf.connectTimeout().plus(conf.requestTimeout());
-    }
-
-    @Override
-    public RemotePeer connect(final BlockSource source) {
-      final ControlLink link = carrier.link(source, conf.connectTimeout());
-      final String name = source.executorId();
-      final RemotePeer peer =
-          new RemotePeer(
-              name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
-      boolean done = false;
-      try {
-        peer.hello(
-            Questions.hello(carrier.address(), false),
-            source.knownLocation().incarnation(),
-            conf.requestTimeout(),
-            "does not answer, or cannot reach this executor",
-            "in its place");
-        LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
-        contacts.met(
-            name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
-        done = true;
-        return peer;
-      } finally {
-        if (!done) {
-          peer.breakOff("it could not be connected");
-        }
-      }
+  @Override
+  protected RemotePeer connectTo(final BlockSource source) {
+    final ControlLink link = carrier.link(source, conf.connectTimeout());
+    final String name = source.executorId();
+    final RemotePeer peer =
+        new RemotePeer(
+            name, "what it sends (path 'sent')", ShuffleCode.SENDER_BROKEN_OFF, link, clock);
+    try (Undo undo = new Undo(() -> peer.breakOff("it could not be connected"))) {
+      peer.hello(
+          Questions.hello(carrier.address(), false),
+          source.knownLocation().incarnation(),
+          conf.requestTimeout(),
+          "does not answer, or cannot reach this executor",
+          "in its place");
+      LOG.info("executor {} sends its blocks here, {}", name, carrier.describe());
+      contacts.met(
+          name, "sends its blocks, " + carrier.describe(), Link.SENT, Link.SENT.expected());
+      return undo.keep(peer);
     }
   }
 }

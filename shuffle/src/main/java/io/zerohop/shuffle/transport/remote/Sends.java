@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.remote;
 
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
@@ -128,8 +129,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
           lease.release();
           reader.drop(id);
         };
-    boolean begun = false;
-    try {
+    try (Undo undo = new Undo(end::run)) {
       lease.bringToHost(devices, conf.device().timeout());
       final List<MessageSender.Message> messages = packing.messages();
       // The carrier's thread is the one that knows the end, and must not wait for memory to be
@@ -141,14 +141,10 @@ public final class Sends implements CarrierAnswers<SentReader> {
               messages,
               carrier.sizes().atOnce(),
               failure -> inBackground(() -> sent(reader, bytes, end)));
-      begun = true;
+      undo.done();
       reader.sends(transfer);
       sending.start();
       return sending;
-    } finally {
-      if (!begun) {
-        end.run();
-      }
     }
   }
 

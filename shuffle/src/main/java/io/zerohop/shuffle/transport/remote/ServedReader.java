@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.remote;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Signal;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
@@ -158,15 +159,9 @@ public class ServedReader {
     static ServedLease of(
         final BlockHolder holder, final int shuffleId, final ByteBuffer wanted, final Clock clock) {
       final ServedLease lease = new ServedLease(clock);
-      boolean done = false;
-      try {
+      try (Undo undo = new Undo(lease::release)) {
         lease.hold(holder, shuffleId, wanted);
-        done = true;
-        return lease;
-      } finally {
-        if (!done) {
-          lease.release();
-        }
+        return undo.keep(lease);
       }
     }
 

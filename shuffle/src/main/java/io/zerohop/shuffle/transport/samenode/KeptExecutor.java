@@ -4,6 +4,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -14,7 +15,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FileStatus;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
@@ -22,9 +23,9 @@ import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -90,11 +91,8 @@ public final class KeptExecutor implements AutoCloseable {
   private final RootView root;
   private final Map<Long, SegmentHandle> held = new HashMap<>();
 
-  /** Segments that are not held, since they were too much. */
-  private final Set<Long> refused = new HashSet<>();
-
-  /** Those of them that a keeper with more room would hold. */
-  private final Set<Long> noRoom = new HashSet<>();
+  /** Segments that are not held, and whether more room would help. */
+  private final Map<Long, Boolean> refused = new HashMap<>();
 
   /** The executor's segment table, as of the last look. */
   private final long[] table = new long[SegmentIds.MAX_SLOTS];
@@ -104,11 +102,16 @@ public final class KeptExecutor implements AutoCloseable {
 
   private long refusedSegments;
   private volatile State state = State.LIVING;
-  private boolean isFull;
   private long endBy;
   private long askAt;
   private long leftAt;
+
+  /** What it has left; absent as long as it lives, and once it is closed. */
   private volatile @Nullable LeftMemory left;
+
+  /** Those that it has left, also once it is closed. */
+  private @Nullable LeftSegments leftSegments;
+
   private @Nullable SegmentServer server;
 
   private KeptExecutor(
@@ -141,14 +144,8 @@ public final class KeptExecutor implements AutoCloseable {
       rootMemory =
           new SegmentMemory(said.rootSegment(), device.map(handle, socket, PeerAccess.READ));
     }
-    boolean done = false;
-    try {
-      root = new RootView(rootMemory, said.incarnation(), socket);
-      done = true;
-    } finally {
-      if (!done) {
-        rootMemory.close();
-      }
+    try (Undo undo = new Undo(rootMemory)) {
+      root = undo.keep(new RootView(rootMemory, said.incarnation(), socket));
     }
   }
 
@@ -171,15 +168,8 @@ public final class KeptExecutor implements AutoCloseable {
     final PeerLink link =
         PeerLink.connect(
             folder.socket(socket), Location.keeperName(port), socket, secret, CONNECT_LIMIT);
-    boolean done = false;
-    try {
-      final KeptExecutor kept = new KeptExecutor(folder, socket, secret, device, clock, link);
-      done = true;
-      return kept;
-    } finally {
-      if (!done) {
-        link.close();
-      }
+    try (Undo undo = new Undo(link)) {
+      return undo.keep(new KeptExecutor(folder, socket, secret, device, clock, link));
     }
   }
 
@@ -195,9 +185,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** The GPU in whose memory it has left something; empty if in none. */
   public String leftGpu() {
-    return left != null && state == State.LEFT && left.segments().isOnGpu()
-        ? greeting.view().gpuUuid()
-        : "";
+    return left != null && left.segments().isOnGpu() ? greeting.view().gpuUuid() : "";
   }
 
   /** Returns whether nothing of it is held any more. */
@@ -207,31 +195,24 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Bytes that it has left; 0 as long as it lives. */
   public long leftBytes() {
-    return left == null || state != State.LEFT ? 0 : left.segments().bytes();
+    return left == null ? 0 : left.segments().bytes();
   }
 
   /** Bytes of the segments that are held, whether it lives or not. */
   public long heldBytes() {
-    return state == State.LEFT
-        ? leftBytes()
+    return left != null
+        ? left.segments().bytes()
         : held.values().stream().mapToLong(SegmentHandle::bytes).sum();
   }
 
-  /** Reads what it has left, by any thread; absent as long as it lives, and once it is closed. */
-  public @Nullable LeftBlocks leftBlocks() {
-    return state == State.LEFT ? left : null;
-  }
-
-  /** Unmaps what other nodes have not read since the last call. */
-  public void unmapUnread() {
-    if (left != null && state == State.LEFT) {
-      left.unmapUnread();
-    }
+  /** What it has left, for any thread; absent as long as it lives, and once it is closed. */
+  public @Nullable LeftMemory left() {
+    return left;
   }
 
   /** Ids of the map outputs that it has left, by shuffle; none as long as it lives. */
   public Map<Integer, Set<Long>> leftOutputs() {
-    return left == null || state != State.LEFT ? Map.of() : left.outputs();
+    return left == null ? Map.of() : left.outputs();
   }
 
   /** How long ago it ended, in nanoseconds; meaningful of one that has left something. */
@@ -292,7 +273,8 @@ public final class KeptExecutor implements AutoCloseable {
       return 0;
     }
     isIncomplete = true; // Until all was gone through.
-    forgetRetired();
+    drop(id -> !root.inUse(id) && !root.isEnded() && link.alive());
+    refused.keySet().removeIf(id -> !root.inUse(id));
     long left = room;
     boolean isComplete = true;
     final long until = clock.in(COLLECT_LIMIT);
@@ -308,9 +290,9 @@ public final class KeptExecutor implements AutoCloseable {
             && !SegmentIds.isBorrowed(id)
             && id != rootMemory.id()
             && !held.containsKey(id)
-            && !refused.contains(id)) {
+            && !refused.containsKey(id)) {
           left -= hold(id, left);
-          isComplete &= held.containsKey(id) || refused.contains(id);
+          isComplete &= held.containsKey(id) || refused.containsKey(id);
         }
       }
       isIncomplete = !isComplete;
@@ -332,37 +314,19 @@ public final class KeptExecutor implements AutoCloseable {
     return isChanged;
   }
 
-  private void forgetRetired() {
-    held.entrySet()
-        .removeIf(
-            entry -> {
-              final boolean retired = !root.inUse(entry.getKey()) && !root.isEnded();
-              if (retired && link.alive()) {
-                entry.getValue().close();
-                return true;
-              }
-              return false;
-            });
-    refused.removeIf(id -> !root.inUse(id));
-    noRoom.retainAll(refused);
-  }
-
   /** Returns the bytes that it holds now. */
   private long hold(final long id, final long room) {
     final SegmentHandle handle = link.keep(id, REQUEST_LIMIT);
     if (handle == null) {
       return 0; // The table names a segment just before the pool has it: the next round asks again.
     }
-    final String wrong = wrongSize(handle);
-    if (handle.kind() != SegmentHandle.Kind.POSIX_FD || handle.bytes() > room || !wrong.isEmpty()) {
+    final boolean isFile = handle.kind() == SegmentHandle.Kind.POSIX_FD;
+    final String wrong = isFile ? wrongSize(handle) : "";
+    if (!isFile || handle.bytes() > room || !wrong.isEmpty()) {
       handle.close();
-      refused.add(id);
-      if (handle.kind() == SegmentHandle.Kind.POSIX_FD && wrong.isEmpty()) {
-        noRoom.add(id);
-      }
+      refused.put(id, isFile && wrong.isEmpty());
       refusedSegments++;
-      if (!isFull) {
-        isFull = true;
+      if (refusedSegments == 1) {
         ShuffleCode.KEEPER_FULL
             .says("the keeper does not hold all memory of an executor")
             .at("segment " + id + " of " + socket)
@@ -376,7 +340,8 @@ public final class KeptExecutor implements AutoCloseable {
       link.unkept(id, REQUEST_LIMIT);
       return 0;
     }
-    dropSlot(SegmentIds.slot(id));
+    // The owner has used a slot again: what it named before is gone.
+    drop(before -> SegmentIds.slot(before) == SegmentIds.slot(id));
     held.put(id, handle);
     link.kept(id, REQUEST_LIMIT);
     return handle.bytes();
@@ -389,33 +354,27 @@ public final class KeptExecutor implements AutoCloseable {
    * @return what is wrong with it; empty if nothing is
    */
   private static String wrongSize(final SegmentHandle handle) {
-    if (handle.kind() != SegmentHandle.Kind.POSIX_FD) {
-      return "";
-    }
     final FileStatus file = Descriptor.status(handle.fd());
     return file.isRegular() && file.bytes() != handle.bytes()
         ? "its file has " + file.bytes() + " bytes, and its owner said " + handle.bytes()
         : "";
   }
 
-  /** The owner has used a slot again: what it named before is gone. */
-  private void dropSlot(final int slot) {
+  private void drop(final LongPredicate isGone) {
     held.entrySet()
         .removeIf(
             entry -> {
-              final boolean isThere = SegmentIds.slot(entry.getKey()) == slot;
-              if (isThere) {
+              final boolean isDropped = isGone.test(entry.getKey());
+              if (isDropped) {
                 entry.getValue().close();
               }
-              return isThere;
+              return isDropped;
             });
   }
 
   /** Asks again for what it was not to hold, after others have gone. */
   public void retryRefused() {
-    isIncomplete |= !noRoom.isEmpty();
-    refused.removeAll(noRoom);
-    noRoom.clear();
+    isIncomplete |= refused.values().removeIf(roomHelps -> roomHelps);
   }
 
   /** Segments that were too much, since the connection; one may count more than once. */
@@ -425,47 +384,22 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Segments that it has left and whose descriptors executors of the node got. */
   public long sharedSegments() {
-    return left == null ? 0 : left.segments().sharedSegments();
+    return leftSegments == null ? 0 : leftSegments.sharedSegments();
   }
 
   /** Their bytes. */
   public long sharedBytes() {
-    return left == null ? 0 : left.segments().sharedBytes();
-  }
-
-  /** How long nobody has read what it has left, in nanoseconds; 0 as long as it lives. */
-  public long unreadNanos() {
-    return left == null || state != State.LEFT ? 0 : left.unreadNanos();
-  }
-
-  /** What it has left; absent as long as it lives, and once it is closed. */
-  @Nullable LeftMemory left() {
-    return state == State.LEFT ? left : null;
-  }
-
-  /** Closes memory of what is in files now; returns whether some has gone since the last call. */
-  public boolean settle() {
-    return left != null && state == State.LEFT && left.settle();
+    return leftSegments == null ? 0 : leftSegments.sharedBytes();
   }
 
   /** Memory that goes as soon as those who read it have ended. */
   public long leavingBytes() {
-    return left == null || state != State.LEFT ? 0 : left.segments().leavingBytes();
-  }
-
-  /** Bytes that it has left in files. */
-  public long fileBytes() {
-    return left == null ? 0 : left.fileBytes();
-  }
-
-  /** Map outputs that it has left in files. */
-  public long fileOutputs() {
-    return left == null ? 0 : left.fileOutputs();
+    return left == null ? 0 : left.segments().leavingBytes();
   }
 
   /** Whether segments were too much that it still uses. */
   public boolean isRefused() {
-    return !noRoom.isEmpty();
+    return refused.containsValue(true);
   }
 
   /** Name of the executor. */
@@ -475,12 +409,12 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Ids of the map outputs in files, by shuffle. */
   public Map<Integer, Set<Long>> outputsInFiles() {
-    return left == null || state != State.LEFT ? Map.of() : left.outputsInFiles();
+    return left == null ? Map.of() : left.outputsInFiles();
   }
 
   /** Drops what it has left in memory, and closes it if nothing is in files. */
   public void dropMemory() {
-    if (left != null && state == State.LEFT) {
+    if (left != null) {
       left.dropMemory();
       closeIfEmpty();
     }
@@ -488,7 +422,7 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Drops what it has left of a shuffle, and closes it if nothing else is there. */
   public void drop(final int shuffleId) {
-    if (left != null && state == State.LEFT) {
+    if (left != null) {
       left.drop(shuffleId);
       closeIfEmpty();
     }
@@ -511,21 +445,16 @@ public final class KeptExecutor implements AutoCloseable {
       LOG.debug("what {} has left is looked at again", socket, e); // As memory is short for a map.
       return;
     }
-    left = memory;
     become(State.LEFT);
+    left = memory;
+    leftSegments = memory.segments();
     leftAt = clock.nanos();
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(this)) {
       final SegmentServer serving =
           new SegmentServer(
               folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);
       serving.start();
-      server = serving;
-      done = true;
-    } finally {
-      if (!done) {
-        close();
-      }
+      server = undo.keep(serving);
     }
     LOG.info(
         "executor {} has ended and left shuffles {} in {} bytes",
@@ -546,14 +475,16 @@ public final class KeptExecutor implements AutoCloseable {
       return;
     }
     become(State.CLOSED);
+    final LeftMemory memory = left;
+    left = null;
     link.close();
     try {
       if (server != null) {
         server.close();
       }
     } finally {
-      if (left != null) {
-        left.close(); // With what is held, under the lock by which it is copied.
+      if (memory != null) {
+        memory.close(); // With what is held, under the lock by which it is copied.
       } else {
         held.values().forEach(SegmentHandle::close);
         held.clear();

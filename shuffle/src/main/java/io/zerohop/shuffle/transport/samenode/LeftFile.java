@@ -3,11 +3,13 @@ package io.zerohop.shuffle.transport.samenode;
 import static io.zerohop.shuffle.transport.samenode.LeftBlocks.PART_BYTES;
 
 import io.zerohop.device.Crc32c;
+import io.zerohop.device.Undo;
 import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.extent.ExtentWriter;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -20,8 +22,6 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-import java.util.function.LongFunction;
-import java.util.zip.CRC32C;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -85,29 +85,21 @@ final class LeftFile implements AutoCloseable {
       final FileChannel to,
       final ShuffleView shuffle,
       final Collection<Long> mapIds,
-      final LongFunction<@Nullable SegmentMemory> segments,
+      final SegmentResolver segments,
       final BooleanSupplier wanted,
       final Consumer<IOException> unreadable)
       throws IOException {
     final LeftFile file = new LeftFile(folder, to, mapIds, unreadable);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(file)) {
       file.writeAll(shuffle, segments, wanted);
-      done = true;
-      return file;
+      return undo.keep(file);
     } catch (final UncheckedIOException e) {
       throw e.getCause();
-    } finally {
-      if (!done) {
-        file.close();
-      }
     }
   }
 
   private void writeAll(
-      final ShuffleView shuffle,
-      final LongFunction<@Nullable SegmentMemory> segments,
-      final BooleanSupplier wanted)
+      final ShuffleView shuffle, final SegmentResolver segments, final BooleanSupplier wanted)
       throws IOException {
     final EntryCursor cursor = new EntryCursor();
     find(shuffle, maps[0], cursor);
@@ -168,14 +160,14 @@ final class LeftFile implements AutoCloseable {
   private Parts add(
       final EntryCursor cursor,
       final int partition,
-      final LongFunction<@Nullable SegmentMemory> segments,
+      final SegmentResolver segments,
       final ExtentWriter writer,
       final BooleanSupplier wanted)
       throws IOException {
     final Parts parts = new Parts();
     for (int batch = 0; batch < cursor.batches(); batch++) {
       if (cursor.extent(batch, partition)) {
-        final SegmentMemory memory = segments.apply(cursor.segmentId());
+        final SegmentMemory memory = segments.resolve(cursor.segmentId());
         if (memory == null) {
           throw new IOException("segment " + cursor.segmentId() + " is no longer there");
         }
@@ -245,8 +237,7 @@ final class LeftFile implements AutoCloseable {
   }
 
   private static int checksum(final long mapId, final int partition, final Entry entry) {
-    final CRC32C crc = new CRC32C();
-    crc.update(
+    return Crc32c.of(
         ByteBuffer.allocate(3 * Long.BYTES + 2 * Integer.BYTES)
             .putLong(mapId)
             .putInt(partition)
@@ -254,7 +245,6 @@ final class LeftFile implements AutoCloseable {
             .putLong(entry.length)
             .putInt(entry.crc)
             .flip());
-    return (int) crc.getValue();
   }
 
   /** Bytes of the file, its index included. */
@@ -290,7 +280,7 @@ final class LeftFile implements AutoCloseable {
       }
       final ByteBuffer part = to.duplicate();
       readFully(to, entry.offset + from);
-      if (checksum(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
+      if (Crc32c.of(part) != (from == 0 ? entry.crc : checksum(entry, from))) {
         logDamaged(mapId);
         return false;
       }
@@ -328,12 +318,6 @@ final class LeftFile implements AutoCloseable {
       return null;
     }
     return entry;
-  }
-
-  private static int checksum(final ByteBuffer block) {
-    final CRC32C crc = new CRC32C();
-    crc.update(block);
-    return (int) crc.getValue();
   }
 
   /** Reads the checksum of a part behind the first. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.samenode;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -22,7 +23,6 @@ import java.util.List;
 import java.util.Queue;
 import java.util.Set;
 import java.util.concurrent.ConcurrentLinkedQueue;
-import org.agrona.CloseHelper;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -179,25 +179,18 @@ public final class LeftFolder {
     final Path folder = dir.resolve(PREFIX + HexFormat.of().formatHex(name));
     final Path file = folder.resolve(FILE);
     Files.createDirectory(folder, FOLDER_OF_OWNER);
-    FileChannel made = null;
-    boolean done = false;
-    try {
-      made =
+    try (Undo undo = new Undo(() -> Files.deleteIfExists(folder))) {
+      undo.add(() -> Files.deleteIfExists(file));
+      final FileChannel made =
           FileChannel.open(
               file,
               Set.of(
                   StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE),
               FILE_OF_OWNER);
+      undo.add(made);
       Files.deleteIfExists(file);
       Files.deleteIfExists(folder);
-      done = true;
-      return made;
-    } finally {
-      if (!done) {
-        CloseHelper.quietClose(made);
-        Files.deleteIfExists(file);
-        Files.deleteIfExists(folder);
-      }
+      return undo.keep(made);
     }
   }
 

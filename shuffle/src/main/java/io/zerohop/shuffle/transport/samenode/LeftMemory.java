@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.device.exchange.PeerLink.Loan;
@@ -12,16 +13,17 @@ import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.RootSegment;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
+import io.zerohop.shuffle.transport.samenode.SharedMemory.PeerLanes;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.HashMap;
@@ -41,7 +43,7 @@ import org.slf4j.LoggerFactory;
  * off its list that are dropped, or in files. Those are read by asking the keeper. Owns the root,
  * the segments and the files. Thread safe.
  */
-final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
+public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(LeftMemory.class);
 
   private final Clock clock;
@@ -50,7 +52,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   private final RootSegment root;
   private final RootView view;
   private final LeftSegments segments;
-  private final Map<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+  private final PeerLanes lanes;
 
   /** Segments that are mapped to read their blocks here. */
   private final Map<Long, SegmentMemory> mapped = new HashMap<>();
@@ -109,18 +111,14 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     this.greeting = greeting;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
     segments = new LeftSegments(device, owner, root, held);
-    boolean done = false;
-    try {
+    lanes = new PeerLanes(root, greeting.view());
+    try (Undo undo = new Undo(root)) {
+      undo.add(this::unmap);
       root.lanes().freeze();
       view = new RootView(root.memory(), greeting.incarnation(), owner);
       look();
       closeUnused();
-      done = true;
-    } finally {
-      if (!done) {
-        unmap();
-        root.close();
-      }
+      undo.done();
     }
   }
 
@@ -199,15 +197,14 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
     return known;
   }
 
-  @GuardedBy("this")
-  private void unmap() {
+  private synchronized void unmap() {
     catalog = null;
     mapped.values().forEach(SegmentMemory::close);
     mapped.clear();
   }
 
   /** Unmaps what nobody has read here since the last call. */
-  synchronized void unmapUnread() {
+  public synchronized void unmapUnread() {
     if (!wasRead) {
       unmap();
     }
@@ -251,12 +248,12 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
   }
 
   /** Bytes in files. */
-  long fileBytes() {
+  public long fileBytes() {
     return files.values().stream().mapToLong(LeftFile::bytes).sum();
   }
 
   /** Map outputs in files. */
-  long fileOutputs() {
+  public long fileOutputs() {
     return files.values().stream().mapToLong(LeftFile::outputs).sum();
   }
 
@@ -305,7 +302,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
    *
    * @return whether some has gone since the last call
    */
-  synchronized boolean settle() {
+  public synchronized boolean settle() {
     if (segments.canGo()) {
       closeUnused();
     }
@@ -440,14 +437,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public byte[] connected(final PeerInfo peer) {
-    final int block = root.lanes().connect();
-    final long generation = block < 0 ? 0 : root.lanes().generation(block);
-    if (block >= 0) {
-      laneBlocks.put(peer.connectionId(), block);
-    }
-    return new Greeting(
-            block, generation, root.memory().id(), greeting.incarnation(), greeting.view())
-        .encode();
+    return lanes.connected(peer);
   }
 
   @Override
@@ -477,10 +467,7 @@ final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoCloseable {
 
   @Override
   public void disconnected(final PeerInfo peer) {
-    final Integer block = laneBlocks.remove(peer.connectionId());
-    if (block != null) {
-      root.lanes().disconnect(block);
-    }
+    lanes.disconnected(peer);
   }
 
   @Override

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Collection;
@@ -12,7 +13,6 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
-import java.util.function.LongFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -119,11 +119,10 @@ public final class LeftWriter {
   private void write(final Shuffle shuffle) {
     final LeftMemory memory = shuffle.memory;
     final Map<Long, SegmentMemory> mapped = new HashMap<>();
-    final LongFunction<@Nullable SegmentMemory> segments =
-        id -> mapped.computeIfAbsent(id, memory.segments()::map);
+    final SegmentResolver segments = id -> mapped.computeIfAbsent(id, memory.segments()::map);
     try {
       final Set<Long> maps = memory.outputs().get(shuffle.id);
-      final ShuffleView view = memory.view(shuffle.id, segments::apply);
+      final ShuffleView view = memory.view(shuffle.id, segments);
       if (maps != null && view != null) {
         memory.moved(
             shuffle.id,

@@ -4,6 +4,7 @@ import io.zerohop.device.PeerAccess;
 import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Topology;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.exchange.ExchangeException;
@@ -13,9 +14,9 @@ import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier;
@@ -109,13 +110,14 @@ final class Peer implements BlockMemory {
     this.devices = devices;
     this.limit = limit;
     this.clock = clock;
-    final SegmentMemory fetched = fetchRoot(greeting.rootSegment());
-    if (fetched == null) {
+    final SegmentHandle handle = handleTo(greeting.rootSegment(), limit);
+    if (handle == null) {
       throw new CatalogException("executor " + name + " has no root segment");
     }
-    this.rootMemory = fetched;
-    boolean done = false;
-    try {
+    // The one segment that readers write to: it has their lanes.
+    this.rootMemory =
+        new SegmentMemory(greeting.rootSegment(), map(handle, Tier.HOST, PeerAccess.WRITE));
+    try (Undo undo = new Undo(rootMemory)) {
       this.root = new RootView(rootMemory, greeting.incarnation(), name);
       this.lanes =
           new LanePool(
@@ -125,11 +127,7 @@ final class Peer implements BlockMemory {
               link::alive,
               clock);
       this.catalog = new CatalogView(root, this::catalogSegment, name, greeting.incarnation());
-      done = true;
-    } finally {
-      if (!done) {
-        rootMemory.close();
-      }
+      undo.done();
     }
     mappings.set(1);
   }
@@ -226,14 +224,6 @@ final class Peer implements BlockMemory {
       mapping.unlock();
     }
     return missing;
-  }
-
-  /** The one segment that readers write to: it has their lanes. */
-  private @Nullable SegmentMemory fetchRoot(final long segmentId) {
-    final SegmentHandle handle = handleTo(segmentId, limit);
-    return handle == null
-        ? null
-        : new SegmentMemory(segmentId, map(handle, Tier.HOST, PeerAccess.WRITE));
   }
 
   private @Nullable SegmentMemory fetch(
@@ -353,18 +343,13 @@ final class Peer implements BlockMemory {
     if (loan == null) {
       return null;
     }
-    boolean done = false;
-    try (SegmentHandle handle = loan.handle()) {
+    try (Undo undo = new Undo(() -> giveBack(loan.segmentId()));
+        SegmentHandle handle = loan.handle()) {
       final Segment segment = devices.of(Tier.DEVICE).borrow(handle, "executor " + name);
-      done = true;
-      return new Borrowed(loan.segmentId(), segment);
+      return undo.keep(new Borrowed(loan.segmentId(), segment));
     } catch (final ZerohopException e) {
       loanRefusal = new Refusal(clock.in(REFUSED), e); // Says nothing of what is read here.
       throw e;
-    } finally {
-      if (!done) {
-        giveBack(loan.segmentId());
-      }
     }
   }
 

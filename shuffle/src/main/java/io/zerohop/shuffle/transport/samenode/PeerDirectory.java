@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.samenode;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.Topology;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
@@ -232,8 +233,7 @@ public final class PeerDirectory implements AutoCloseable {
     final PeerLink link =
         PeerLink.connect(
             folder.socket(socket), self.socket(), socket, secret, conf.connectTimeout());
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(link)) {
       final Greeting greeting = Greeting.decode(link.greeting());
       if (greeting == null || greeting.incarnation() != location.incarnation()) {
         throw new ExchangeException(
@@ -249,12 +249,7 @@ public final class PeerDirectory implements AutoCloseable {
       link.onClosed(() -> LOG.info("lost the connection to executor {}", executorId));
       LOG.info("reading the memory of executor {} in place ({})", executorId, location);
       meet(executorId, greeting.view().gpuUuid(), toGpu);
-      done = true;
-      return peer;
-    } finally {
-      if (!done) {
-        link.close();
-      }
+      return undo.keep(peer);
     }
   }
 

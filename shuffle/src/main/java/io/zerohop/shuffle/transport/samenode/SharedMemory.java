@@ -14,6 +14,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -27,10 +28,9 @@ import org.slf4j.LoggerFactory;
 public final class SharedMemory implements SegmentDirectory {
   private final RootSegment root;
   private final Tiers tiers;
-  private final Topology.View view;
   private final Consumer<Throwable> onFailure;
   private final @Nullable Keeping keeping;
-  private final ConcurrentHashMap<Long, Integer> laneBlocks = new ConcurrentHashMap<>();
+  private final PeerLanes lanes;
 
   /**
    * @param view what peers are told of this executor's GPU
@@ -45,20 +45,14 @@ public final class SharedMemory implements SegmentDirectory {
       final Consumer<Throwable> onFailure) {
     this.root = root;
     this.tiers = tiers;
-    this.view = view;
     this.keeping = keeping;
     this.onFailure = onFailure;
+    this.lanes = new PeerLanes(root, view);
   }
 
   @Override
   public byte[] connected(final PeerInfo peer) {
-    final int block = root.lanes().connect();
-    if (block < 0) {
-      return new Greeting(block, 0, root.memory().id(), root.incarnation(), view).encode();
-    }
-    laneBlocks.put(peer.connectionId(), block);
-    final long generation = root.lanes().generation(block);
-    return new Greeting(block, generation, root.memory().id(), root.incarnation(), view).encode();
+    return lanes.connected(peer);
   }
 
   @Override
@@ -121,13 +115,46 @@ public final class SharedMemory implements SegmentDirectory {
     if (keeping != null) {
       keeping.disconnected(peer.connectionId());
     }
-    final Integer block = laneBlocks.remove(peer.connectionId());
-    if (block != null) {
-      root.lanes().disconnect(block);
-    }
+    lanes.disconnected(peer);
     final Pool pool = tiers.device();
     if (pool != null) {
       pool.lent().takeBackAll(peer.connectionId());
+    }
+  }
+
+  /**
+   * The lanes of connected peers: each has a block of the root's as long as its connection lasts.
+   * Thread safe.
+   */
+  static final class PeerLanes {
+    private final RootSegment root;
+    private final Topology.View view;
+    private final Map<Long, Integer> blocks = new ConcurrentHashMap<>();
+
+    /**
+     * @param root has the lanes; stays the caller's
+     * @param view what peers are told of the owner's GPU
+     */
+    PeerLanes(final RootSegment root, final Topology.View view) {
+      this.root = root;
+      this.view = view;
+    }
+
+    /** Returns the greeting of a peer, with its lanes if some are left. */
+    byte[] connected(final PeerInfo peer) {
+      final int block = root.lanes().connect();
+      if (block >= 0) {
+        blocks.put(peer.connectionId(), block);
+      }
+      final long generation = block < 0 ? 0 : root.lanes().generation(block);
+      return new Greeting(block, generation, root.memory().id(), root.incarnation(), view).encode();
+    }
+
+    void disconnected(final PeerInfo peer) {
+      final Integer block = blocks.remove(peer.connectionId());
+      if (block != null) {
+        root.lanes().disconnect(block);
+      }
     }
   }
 

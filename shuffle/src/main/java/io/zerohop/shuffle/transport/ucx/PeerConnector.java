@@ -14,7 +14,6 @@ import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.ControlChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Self;
-import io.zerohop.shuffle.transport.remote.RemoteNode.Connector;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.shuffle.transport.ucx.TestReads.GetKind;
@@ -42,7 +41,7 @@ import org.slf4j.LoggerFactory;
  * of UCX, tries what can be got, and says in one line of the log what is. Thread safe; owns
  * nothing, the connection is the caller's.
  */
-public final class PeerConnector implements Connector<UcxPeer> {
+final class PeerConnector {
   private static final Logger LOG = LoggerFactory.getLogger(PeerConnector.class);
 
   /** After so many owners, and none that worked, it is this node's fault; each costs its limit. */
@@ -78,7 +77,7 @@ public final class PeerConnector implements Connector<UcxPeer> {
    * @param memory what a test reads into
    * @param gpu whether there is a GPU
    */
-  public PeerConnector(
+  PeerConnector(
       final UcxEngine engine,
       final ControlChannel channel,
       final TransferMemory memory,
@@ -94,8 +93,8 @@ public final class PeerConnector implements Connector<UcxPeer> {
     this.clock = self.clock();
   }
 
-  @Override
-  public Duration limit() {
+  /** How long both attempts may take, and those who wait for the thread that makes them. */
+  Duration limit() {
     return conf.connectTimeout().plus(conf.requestTimeout().multipliedBy(4));
   }
 
@@ -106,8 +105,7 @@ public final class PeerConnector implements Connector<UcxPeer> {
    * @throws ExchangeException as {@link ControlChannel#connect} does
    * @throws UcxException if UCX cannot read its memory
    */
-  @Override
-  public UcxPeer connect(final BlockSource source) {
+  UcxPeer connect(final BlockSource source) {
     final long begin = clock.nanos();
     try {
       return connectOnce(source);

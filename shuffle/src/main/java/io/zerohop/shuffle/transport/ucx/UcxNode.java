@@ -61,6 +61,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   private final UcxEngine engine;
   private final TransferMemory memory;
   private final ControlChannel channel;
+  private final PeerConnector connector;
 
   /** What reads GPU memory within this node's clique, if it is in one. */
   private final @Nullable FabricReader fabric;
@@ -72,10 +73,11 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final @Nullable FabricReader fabric,
       final ControlChannel channel,
       final RemoteService<ServedReader> service,
-      final Connector<UcxPeer> connector,
+      final PeerConnector connector,
       final Config conf,
       final Clock clock) {
-    super(connector, service, threads, memory.slabs(), conf, clock);
+    super(connector.limit(), service, threads, memory.slabs(), conf, clock);
+    this.connector = connector;
     this.engine = engine;
     this.memory = memory;
     this.fabric = fabric;
@@ -134,18 +136,18 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
             e.message().code(ShuffleCode.LIBUCX_TOO_OLD).warn(LOG);
             return null;
           }
-          begun.push(engine::close);
+          begun.add(engine);
           if (engine.rdma()) {
             final Housekeeping.Chore waking =
                 housekeeping.every("ucx-alarm", UcxEngine.WAKE_PERIOD, engine::wake);
-            begun.push(waking::close);
+            begun.add(waking);
           }
           LoopbackTest.run(engine);
           final RemoteThreads threads = new RemoteThreads();
-          begun.push(threads::close);
+          begun.add(threads);
           final TransferMemory memory =
               TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);
-          begun.push(memory::close);
+          begun.add(memory);
           final RemoteService<ServedReader> service =
               service(conf, self, new UcxAnswers(engine, memory, clock), holder, threads);
           final FabricReader fabric =
@@ -159,7 +161,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
                       conf.device().timeout(),
                       clock);
           final ControlChannel channel = channels.apply(service);
-          begun.push(channel::close);
+          begun.add(channel);
           final PeerConnector connector =
               new PeerConnector(engine, channel, memory, devices.hasGpu(), conf, self);
           LOG.info(
@@ -185,6 +187,11 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       peer.fabric(() -> within.owner(source.executorId()));
     }
     return peer;
+  }
+
+  @Override
+  protected UcxPeer connectTo(final BlockSource source) {
+    return connector.connect(source);
   }
 
   /** Returns whether something of a connected owner's is got for a reader, and need not be sent. */

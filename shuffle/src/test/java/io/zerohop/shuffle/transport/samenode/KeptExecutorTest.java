@@ -89,7 +89,7 @@ class KeptExecutorTest {
         "it has taken over",
         () -> {
           kept.round(0);
-          return kept.leftBlocks() != null || kept.isClosed();
+          return kept.left() != null || kept.isClosed();
         });
     assertThat(failures).hasValue(0);
     assertThat(kept.leftOutputs()).isEqualTo(Map.of(1, Set.of(0L), 2, Set.of(7L)));
@@ -107,9 +107,9 @@ class KeptExecutorTest {
         "it has taken over",
         () -> {
           kept.round(0);
-          return kept.leftBlocks() != null;
+          return kept.left() != null;
         });
-    final LeftBlocks left = kept.leftBlocks();
+    final LeftBlocks left = kept.left();
     final String log =
         loggedWhile(
             () -> {

@@ -13,9 +13,10 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.CatalogView.RootView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
+import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.pool.SegmentResolver;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory.Greeting;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -26,7 +27,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.function.LongFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -93,7 +93,7 @@ class LeftFileTest {
     return write(beforeWrite, this::map);
   }
 
-  private LeftFile write(final Runnable beforeWrite, final LongFunction<SegmentMemory> segments)
+  private LeftFile write(final Runnable beforeWrite, final SegmentResolver segments)
       throws IOException {
     watched = new WatchedFile(folder.create(), beforeWrite);
     return LeftFile.write(

@@ -74,7 +74,7 @@ class PeerIntactTest {
     peers = directory("reader");
     peer =
         peers.connect(
-            new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner"),
+            new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner"),
             "owner");
     lease = peer.lanes().take(LIMIT, () -> false);
     assertThat(peer.intact()).isTrue();
@@ -115,7 +115,7 @@ class PeerIntactTest {
   @Test
   void aTaskThatIsKilledWhileItConnectsSaysNothingOfThePeer() {
     final Location owner =
-        new Location(Location.currentBootId(), folder.identity(), INCARNATION, 0, "owner");
+        new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner");
     try (PeerDirectory others = directory("other")) {
       Thread.currentThread().interrupt();
       assertThatThrownBy(() -> others.connect(owner, "owner")).isInstanceOf(RuntimeException.class);
@@ -128,7 +128,7 @@ class PeerIntactTest {
     return new PeerDirectory(
         devices,
         folder,
-        new Location(Location.currentBootId(), folder.identity(), 7, 0, reader),
+        new Location(Location.currentBootId(""), folder.identity(), 7, 0, reader),
         NO_GPU,
         Topology.NONE,
         TestNodes.SECRET,

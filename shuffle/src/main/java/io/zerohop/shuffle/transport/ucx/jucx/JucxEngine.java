@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.ucx.jucx;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Message;
 import io.zerohop.device.Transitions;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.NativeLibrary;
 import io.zerohop.shuffle.pool.Tier;
@@ -121,17 +122,16 @@ public final class JucxEngine implements UcxEngine {
       final Runnable onStart,
       final Duration spin,
       final Clock clock) {
-    UcpContext context = null;
-    UcpWorker worker = null;
-    boolean done = false;
     try {
       onStart.run(); // Here, too: the transports are opened by this thread.
       // Several threads register memory; one drives the worker.
       NativeLibs.load();
       final LibucxVersion version = LibucxVersion.loaded();
-      context = new UcpContext(contextParams(devices));
-      worker = context.newWorker(workerParams());
-      done = true; // From here on they belong to the engine, whether it comes to be or not.
+      final UcpContext context = new UcpContext(contextParams(devices));
+      final UcpWorker worker;
+      try (Undo undo = new Undo(context)) {
+        worker = undo.keep(context.newWorker(workerParams()));
+      } // From here on both belong to the engine, whether it comes to be or not.
       return new JucxEngine(version, context, worker, onStart, spin, clock);
     } catch (final OldLibucxException e) {
       throw e;
@@ -139,9 +139,6 @@ public final class JucxEngine implements UcxEngine {
       throw new UcxException(Message.of("UCX cannot be used").because(e), e);
     } finally {
       LibraryCopy.remove(); // Also if the start failed: it is loaded even so.
-      if (!done && context != null) {
-        context.close();
-      }
     }
   }
 

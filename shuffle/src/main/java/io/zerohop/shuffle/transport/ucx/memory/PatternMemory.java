@@ -5,6 +5,7 @@ import io.zerohop.device.CopyStream;
 import io.zerohop.device.Device;
 import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Segment;
+import io.zerohop.device.Undo;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -61,15 +62,10 @@ public final class PatternMemory implements AutoCloseable {
    */
   public static PatternMemory segment(final Device device, final long bytes) {
     final Segment segment = device.allocate(bytes);
-    boolean done = false;
-    try {
+    try (Undo undo = new Undo(segment)) {
       final Staging staging = device.hostAccessible() ? null : staging(device);
-      done = true;
-      return new PatternMemory(segment.address(), segment.bytes(), segment::close, staging);
-    } finally {
-      if (!done) {
-        segment.close();
-      }
+      return undo.keep(
+          new PatternMemory(segment.address(), segment.bytes(), segment::close, staging));
     }
   }
 
@@ -86,15 +82,8 @@ public final class PatternMemory implements AutoCloseable {
 
   private static Staging staging(final Device device) {
     final HostBuffer buffer = device.hostBuffer(CHUNK_BYTES);
-    boolean done = false;
-    try {
-      final Staging staging = new Staging(device, buffer, device.openStream("test reads"));
-      done = true;
-      return staging;
-    } finally {
-      if (!done) {
-        buffer.close();
-      }
+    try (Undo undo = new Undo(buffer)) {
+      return undo.keep(new Staging(device, buffer, device.openStream("test reads")));
     }
   }
 

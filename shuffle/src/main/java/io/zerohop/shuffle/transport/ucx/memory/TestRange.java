@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.Device;
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -81,17 +82,10 @@ public final class TestRange implements AutoCloseable {
    */
   public Destination destination(final int bytes) {
     final PatternMemory target = allocate(bytes);
-    UcxMemory known = null;
-    boolean done = false;
-    try {
-      known = kind == Tier.DEVICE ? engine.register(kind, target.address(), bytes) : null;
-      final Destination destination = new Destination(target, known);
-      done = true;
-      return destination;
-    } finally {
-      if (!done) {
-        target.close();
-      }
+    try (Undo undo = new Undo(target)) {
+      final UcxMemory known =
+          kind == Tier.DEVICE ? engine.register(kind, target.address(), bytes) : null;
+      return undo.keep(new Destination(target, known));
     }
   }
 

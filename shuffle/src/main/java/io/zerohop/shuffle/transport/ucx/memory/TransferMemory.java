@@ -2,6 +2,7 @@ package io.zerohop.shuffle.transport.ucx.memory;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.Device.AdapterWrites;
+import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -205,18 +206,12 @@ public record TransferMemory(
       if (segments == null) {
         return new Slab(region.address(), region::release);
       }
-      boolean done = false;
-      try {
+      try (Undo undo = new Undo(region::release)) {
         final UcxMemory registered = segments.registered(region.memory());
         if (registered == null) {
           return null;
         }
-        done = true;
-        return new GpuSlab(region.address(), registered, region::release);
-      } finally {
-        if (!done) {
-          region.release();
-        }
+        return undo.keep(new GpuSlab(region.address(), registered, region::release));
       }
     }
 
