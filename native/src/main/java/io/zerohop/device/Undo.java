@@ -2,7 +2,7 @@ package io.zerohop.device;
 
 import java.util.ArrayDeque;
 import java.util.Deque;
-import org.agrona.CloseHelper;
+import org.agrona.LangUtil;
 
 /**
  * Rolls back what was begun unless it is completed: the end of its {@code try} block closes what it
@@ -42,6 +42,20 @@ public final class Undo implements AutoCloseable {
   /** Closes what is not kept. All of it, whatever fails; the first failure has the others. */
   @Override
   public void close() {
-    CloseHelper.closeAll(begun);
+    Throwable first = null;
+    while (!begun.isEmpty()) {
+      try {
+        begun.pop().close();
+      } catch (final Throwable e) {
+        if (first == null) {
+          first = e;
+        } else if (first != e) {
+          first.addSuppressed(e);
+        }
+      }
+    }
+    if (first != null) {
+      LangUtil.rethrowUnchecked(first);
+    }
   }
 }

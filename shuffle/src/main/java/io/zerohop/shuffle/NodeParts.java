@@ -310,9 +310,7 @@ final class NodeParts {
           setup.conf.pool().size());
       return parts;
     } catch (final RuntimeException | Error e) {
-      for (final Throwable failure : e.getSuppressed()) {
-        ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(LOG, failure);
-      }
+      RemoteNode.warnNotUndone(e, LOG);
       throw e;
     }
   }

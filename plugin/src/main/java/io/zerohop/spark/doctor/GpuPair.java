@@ -118,6 +118,8 @@ final class GpuPair implements AutoCloseable {
     } catch (final RuntimeException e) {
       throw new ZerohopException(
           Category.FALLBACK, Message.of("memory cannot be freed").because(e), e);
+    } finally {
+      open.clear();
     }
   }
 }

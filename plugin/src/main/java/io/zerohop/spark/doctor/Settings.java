@@ -28,6 +28,12 @@ public record Settings(Map<String, String> values, Set<String> ofFile) {
     ofFile = Set.copyOf(ofFile);
   }
 
+  /** Names the keys: values may be secrets. */
+  @Override
+  public String toString() {
+    return values.keySet().toString();
+  }
+
   /** These and no others, of an application that runs by them. */
   public static Settings of(final Map<String, String> values) {
     return new Settings(values, Set.of());

@@ -4,8 +4,6 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
 import java.util.Locale;
-import org.apache.commons.text.StringEscapeUtils;
-import org.apache.spark.ui.UIUtils;
 
 /** A piece of HTML that is also well-formed XML, under construction. Not thread safe. */
 final class Html {
@@ -28,7 +26,7 @@ final class Html {
 
   /** Text of anybody. */
   Html text(final String any) {
-    text.append(StringEscapeUtils.escapeXml10(any));
+    text.append(escape(any));
     return this;
   }
 
@@ -87,7 +85,47 @@ final class Html {
 
   /** A time in words, as on Spark's own pages. */
   static String duration(final long millis) {
-    return UIUtils.formatDuration(millis);
+    final double seconds = millis / 1e3;
+    final double minutes = seconds / 60;
+    final double hours = minutes / 60;
+    return millis < 100
+        ? millis + " ms"
+        : seconds < 1
+            ? words("%.1f s", seconds)
+            : seconds < 60
+                ? words("%.0f s", seconds)
+                : minutes < 10
+                    ? words("%.1f min", minutes)
+                    : minutes < 60 ? words("%.0f min", minutes) : words("%.1f h", hours);
+  }
+
+  private static String words(final String format, final double value) {
+    return String.format(Locale.ROOT, format, value);
+  }
+
+  static String escape(final String any) {
+    final StringBuilder safe = new StringBuilder(any.length() + 16);
+    any.codePoints().forEach(point -> escape(safe, point));
+    return safe.toString();
+  }
+
+  private static void escape(final StringBuilder safe, final int point) {
+    switch (point) {
+      case '<' -> safe.append("&lt;");
+      case '>' -> safe.append("&gt;");
+      case '&' -> safe.append("&amp;");
+      case '"' -> safe.append("&quot;");
+      case '\'' -> safe.append("&#39;");
+      default -> {
+        // XML has no way to write control characters and lone surrogates.
+        final boolean writable =
+            point >= ' '
+                && (point < 0xD800 || point > 0xDFFF)
+                && point != 0xFFFE
+                && point != 0xFFFF;
+        safe.appendCodePoint(writable ? point : ' ');
+      }
+    }
   }
 
   /** A moment in words, in this process' time zone. */

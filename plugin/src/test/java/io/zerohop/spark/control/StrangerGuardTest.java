@@ -58,6 +58,12 @@ class StrangerGuardTest {
   }
 
   @Test
+  void whatIsNoBufferDoesNotPass() {
+    assertThatThrownBy(() -> channel.writeInbound("a word")).isInstanceOf(ClassCastException.class);
+    assertThat(channel.inboundMessages()).isEmpty();
+  }
+
+  @Test
   void aFrameThatIsTooLargeIsNoticedByItsLength() {
     refused(Arrays.copyOf(frame(STRANGER + 1), Long.BYTES));
   }

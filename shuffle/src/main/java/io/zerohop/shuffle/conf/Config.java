@@ -22,6 +22,7 @@ public record Config(
     @Key(
             name = "enabled",
             value = "true",
+            since = "0.2.0",
             doc = "Whether shuffles use Zerohop. If false, all of them use Spark's sort shuffle.")
         boolean enabled,
     Pool pool,
@@ -31,6 +32,7 @@ public record Config(
             value = "32m",
             min = "64k",
             max = "1g",
+            since = "0.2.0",
             doc =
                 "Off-heap buffer per running map task for records before they are packed into the"
                     + " pool. Part of the executor's memory overhead.")
@@ -38,6 +40,7 @@ public record Config(
     @Key(
             name = "paths",
             value = "local,peer,ucx,sent,staged",
+            since = "0.2.0",
             doc =
                 "Paths by which readers may fetch blocks. Remove one to forbid it, for tests or to"
                     + " isolate a fault.")
@@ -54,6 +57,7 @@ public record Config(
     @Key(
             name = "checksum.enabled",
             value = "true",
+            since = "0.2.0",
             doc =
                 "Whether blocks in memory carry a CRC32C checksum that readers verify. A mismatch"
                     + " fails the fetch, and Spark runs the map task again.")
@@ -61,6 +65,7 @@ public record Config(
     @Key(
             name = "socket.dir",
             value = "auto",
+            since = "0.2.0",
             doc =
                 "Directory of the sockets by which executors of one node connect; its"
                     + " containers must share it. Private (0700), or sticky (1777) for all users."
@@ -71,6 +76,7 @@ public record Config(
             value = "0",
             min = "0",
             max = "65535",
+            since = "0.2.0",
             doc =
                 "TCP port for connections from executors of other nodes; 0 takes a free one. It is"
                     + " opened only with spark.zerohop.ucx.trustedNetwork. If it is in use, the ports behind it are tried, spark.port.maxRetries times at"
@@ -79,6 +85,7 @@ public record Config(
     @Key(
             name = "node.id",
             value = "",
+            since = "0.2.0",
             doc =
                 "Name of the node that an executor runs on, where several nodes share one kernel."
                     + " Executors with different names treat each other as executors of different"
@@ -89,12 +96,14 @@ public record Config(
             name = "connect.timeout",
             value = "5s",
             min = "1ms",
+            since = "0.2.0",
             doc = "Timeout for connecting to another executor, on the same node or another.")
         Duration connectTimeout,
     @Key(
             name = "request.timeout",
             value = "10s",
             min = "1ms",
+            since = "0.2.0",
             doc =
                 "Timeout for the response of a connected executor, whose blocks are staged"
                     + " afterwards.")
@@ -103,6 +112,7 @@ public record Config(
             name = "orphans.interval",
             value = "2min",
             min = "1ms",
+            since = "0.2.0",
             doc =
                 "Interval at which an executor asks the driver which shuffles still exist."
                     + " It removes those that are missing from two consecutive responses.")
@@ -111,6 +121,7 @@ public record Config(
             name = "ui.interval",
             value = "5s",
             min = "0",
+            since = "0.2.0",
             doc =
                 "How often executors report to the driver for the tab GPU Shuffle in Spark's UI,"
                     + " and into the event log. 0 disables the tab and its events.")
@@ -124,6 +135,7 @@ public record Config(
             value = "24",
             min = "1",
             max = "1000",
+            since = "0.2.0",
             doc =
                 "Maximum number of a GPU's multiprocessors (SMs) that the copies of one stream"
                     + " occupy.")
@@ -131,6 +143,7 @@ public record Config(
     @Key(
             name = "fabric.enabled",
             value = "false",
+            since = "0.2.0",
             doc =
                 "Whether GPU memory of other nodes is read over an NVLink fabric (IMEX), as"
                     + " path `peer`. Needs `ucx` in `spark.zerohop.paths`, too. Not tested on"
@@ -139,6 +152,7 @@ public record Config(
     @Key(
             name = "test.device",
             value = "host",
+            since = "0.2.0",
             doc =
                 "For tests only. `cuda` puts blocks of the rows codec into GPU memory, from which"
                     + " they are copied back to the host to be read.")
@@ -161,6 +175,7 @@ public record Config(
               name = "pool.size",
               value = "auto",
               min = "1",
+              since = "0.2.0",
               doc =
                   "Maximum shared memory per executor for shuffle blocks; others go to files."
                       + " `auto` is the container's memory less all promised memory. Without a"
@@ -172,6 +187,7 @@ public record Config(
               value = "128m",
               min = "1m",
               max = "1g",
+              since = "0.2.0",
               doc =
                   "Size of the segments by which the pool grows. Each is one memory file, which"
                       + " peers map once.")
@@ -180,6 +196,7 @@ public record Config(
               name = "segment.idle",
               value = "2min",
               min = "0",
+              since = "0.2.0",
               doc =
                   "How long an empty segment keeps its memory before it is returned to the system."
                       + " The next shuffle reuses it until then, since fresh memory is slow to write"
@@ -193,6 +210,7 @@ public record Config(
               value = "0.8",
               min = "0",
               max = "1",
+              since = "0.2.0",
               doc =
                   "Pool occupancy above which shuffles that are not in use are spilled: from GPU"
                       + " memory to host memory, from host memory to files. 1 disables spilling.")
@@ -201,6 +219,7 @@ public record Config(
               name = "spill.idle",
               value = "3s",
               min = "0",
+              since = "0.2.0",
               doc =
                   "How long a shuffle must be neither written nor read by an executor before that"
                       + " executor may spill it.")
@@ -211,6 +230,7 @@ public record Config(
       @Key(
               name = "ucx.trustedNetwork",
               value = "false",
+              since = "0.2.0",
               doc =
                   "Whether only trusted programs can reach the executors' network. UCX is used"
                       + " between nodes only if true, because its protocol does not authenticate peers"
@@ -219,6 +239,7 @@ public record Config(
       @Key(
               name = "ucx.jucx",
               value = "",
+              since = "0.2.0",
               doc =
                   "Path of a jucx jar on every executor's host, used instead of the bundled one"
                       + " where that does not match the installed libucx.")
@@ -227,6 +248,7 @@ public record Config(
               name = "ucx.idle",
               value = "10min",
               min = "1s",
+              since = "0.2.0",
               doc =
                   "How long an executor stays connected to one of another node whose blocks it does"
                       + " not read. The next reader connects anew.")
@@ -234,6 +256,7 @@ public record Config(
       @Key(
               name = "internal.ucx.emulatedGets",
               value = "false",
+              since = "0.2.0",
               doc = "Has gets by UCX taken that are emulated, for tests without an adapter.")
           boolean emulatedGets) {}
 
@@ -313,6 +336,7 @@ public record Config(
               value = "1024",
               min = "1",
               max = "1048576",
+              since = "0.2.0",
               doc = "Maximum number of blocks of one owner that a reader holds under one lease.")
           int windowBlocks,
       @Key(
@@ -320,6 +344,7 @@ public record Config(
               value = "48m",
               min = "64k",
               max = "1t",
+              since = "0.2.0",
               doc =
                   "Size of the receive buffers that one reader reserves at once for blocks"
                       + " that cannot be read in place.")
@@ -341,6 +366,7 @@ public record Config(
       @Key(
               name = "rapids.enabled",
               value = "true",
+              since = "0.2.0",
               doc =
                   "Whether shuffles of the RAPIDS Accelerator keep their blocks in GPU memory."
                       + " Requires both its plugin and io.zerohop.spark.ZerohopPlugin in"
@@ -351,6 +377,7 @@ public record Config(
               value = "512m",
               min = "1m",
               max = "1g",
+              since = "0.2.0",
               doc =
                   "Target size of the batches that readers pass to RAPIDS, which is also what they"
                       + " gather at once from all owners.")
@@ -358,6 +385,7 @@ public record Config(
       @Key(
               name = "rapids.kudo.enabled",
               value = "true",
+              since = "0.2.0",
               doc =
                   "Whether batches of RAPIDS are split by its GPU serializer (Kudo), whose cost does"
                       + " not grow with the number of partitions, where the exchange's partitioning"
@@ -368,6 +396,7 @@ public record Config(
               value = "64m",
               min = "64k",
               max = "1g",
+              since = "0.2.0",
               doc =
                   "Bytes of a RAPIDS map task that are packed by one launch. The task holds as much"
                       + " memory until then.")
@@ -380,6 +409,7 @@ public record Config(
               value = "auto",
               min = "1m",
               max = "16t",
+              since = "0.2.0",
               doc =
                   "Maximum GPU memory per executor for shuffle blocks; RAPIDS leaves it free"
                       + " (spark.rapids.memory.gpu.reserve). `auto` is a fifth of the smallest GPU."
@@ -399,6 +429,7 @@ public record Config(
               value = "512m",
               min = "2m",
               max = "1g",
+              since = "0.2.0",
               doc =
                   "Size of the segments by which the pool in GPU memory grows. Peers map each"
                       + " once.")
@@ -408,6 +439,7 @@ public record Config(
               value = "512m",
               min = "64k",
               max = "1t",
+              since = "0.2.0",
               doc =
                   "Maximum bytes of one owner's blocks that a reader on the GPU looks up under one"
                       + " lease.")
@@ -416,6 +448,7 @@ public record Config(
               name = "device.timeout",
               value = "2min",
               min = "1ms",
+              since = "0.2.0",
               doc =
                   "Timeout for copies on the GPU, which queue behind the kernels of queries. Also"
                       + " the time after which an incomplete request of path sent is dropped.")
@@ -423,6 +456,7 @@ public record Config(
       @Key(
               name = "device.asyncCommit",
               value = "true",
+              since = "0.2.0",
               doc =
                   "Whether a map output in GPU memory is published once the GPU has accepted its"
                       + " copies, before they have ended. A reader that comes earlier waits for"
@@ -487,8 +521,8 @@ public record Config(
     /** Returns the largest value; empty if there is none. */
     String max() default "";
 
-    /** Returns the release that had it first; by default the first one with these keys. */
-    String since() default "0.2.0";
+    /** Returns the release that had it first. */
+    String since();
 
     /** Returns what it does, for the page. */
     String doc();

@@ -3,7 +3,6 @@ package io.zerohop.shuffle.fetch;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.LogCode;
 import io.zerohop.device.Message;
-import io.zerohop.device.Undo;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
@@ -219,8 +218,15 @@ final class BlockTransfers implements AutoCloseable {
 
   private FetchedBlock handOut(final Arrival arrival, final Transport.Payload payload) {
     current = arrival;
-    try (Undo undo = new Undo(payload::release)) {
-      return undo.keep(checked(arrival, payload));
+    boolean handedOut = false;
+    try {
+      final FetchedBlock block = checked(arrival, payload);
+      handedOut = true;
+      return block;
+    } finally {
+      if (!handedOut) {
+        payload.release();
+      }
     }
   }
 

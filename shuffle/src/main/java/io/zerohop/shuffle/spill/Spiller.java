@@ -318,10 +318,13 @@ final class Spiller {
         || tier == Tier.HOST && bytes(output, region -> region.tier() == Tier.DEVICE) > bytes) {
       return 0;
     }
+    final boolean finished = isFinished(output); // Readers may come meanwhile.
     try {
       final boolean moved =
-          tier == Tier.DEVICE ? toHost(output, bytes, leaves) : toFile(output, bytes);
-      if (moved && !isFinished(output)) {
+          tier == Tier.DEVICE
+              ? toHost(output, bytes, leaves, finished)
+              : toFile(output, bytes, finished);
+      if (moved && !finished) {
         // Of a finished query nothing is said: nobody has to make room for it.
         final int shuffleId = output.shuffleId();
         tiers.overflow().sayMoved(shuffleId, tier, accessTimes.idleSeconds(shuffleId));
@@ -373,10 +376,10 @@ final class Spiller {
   /** Returns whether there was room for it below. */
   private boolean vacate(final OwnOutput output, final long bytes) {
     try {
-      toHost(output, bytes, Region::isRecalled);
+      toHost(output, bytes, Region::isRecalled, isFinished(output));
       return true;
     } catch (final PoolFullException e) {
-      final boolean moved = toFile(output, bytes);
+      final boolean moved = toFile(output, bytes, isFinished(output));
       if (!moved) {
         LOG.debug("{} stays in borrowed memory: {}", output, e.getMessage());
       }
@@ -411,9 +414,12 @@ final class Spiller {
     }
   }
 
-  private boolean toHost(final OwnOutput output, final long bytes, final Predicate<Region> leaves) {
+  private boolean toHost(
+      final OwnOutput output,
+      final long bytes,
+      final Predicate<Region> leaves,
+      final boolean finished) {
     final long start = clock.nanos();
-    final boolean finished = isFinished(output); // Readers may come meanwhile.
     boolean moved;
     try {
       moved = toHost.move(output, leaves);
@@ -427,13 +433,12 @@ final class Spiller {
     return moved;
   }
 
-  private boolean toFile(final OwnOutput output, final long bytes) {
+  private boolean toFile(final OwnOutput output, final long bytes, final boolean finished) {
     final ColdStorage storage = storage();
     if (storage == null) {
       return false;
     }
     final long start = clock.nanos();
-    final boolean finished = isFinished(output); // Readers may come meanwhile.
     try (MapOutputLease lease = leases.apply(output)) {
       if (lease == null) {
         return false;

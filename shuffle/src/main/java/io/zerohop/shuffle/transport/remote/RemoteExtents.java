@@ -3,12 +3,11 @@ package io.zerohop.shuffle.transport.remote;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import java.nio.ByteBuffer;
-import java.util.ArrayList;
 import java.util.Comparator;
-import java.util.List;
 import java.util.function.IntConsumer;
 import java.util.stream.IntStream;
 import org.agrona.collections.IntArrayList;
+import org.agrona.collections.LongArrayList;
 
 /**
  * The places of one request's blocks at their owner: a run of extents for each block, none if the
@@ -29,9 +28,11 @@ public final class RemoteExtents {
   /** Of each block, the index behind its last extent. */
   private final IntArrayList ends = new IntArrayList();
 
-  private final List<Extent> extents = new ArrayList<>();
-
-  private record Extent(long segment, int offset, int length, boolean checked, int checksum) {}
+  private final LongArrayList segments = new LongArrayList();
+  private final IntArrayList offsets = new IntArrayList();
+  private final IntArrayList lengths = new IntArrayList();
+  private final IntArrayList flags = new IntArrayList();
+  private final IntArrayList checksums = new IntArrayList();
 
   /** Adds an extent of the block that is not ended yet. */
   public void add(
@@ -40,12 +41,16 @@ public final class RemoteExtents {
       final int length,
       final boolean isChecked,
       final int checksum) {
-    extents.add(new Extent(segment, Math.toIntExact(offset), length, isChecked, checksum));
+    offsets.addInt(Math.toIntExact(offset));
+    segments.addLong(segment);
+    lengths.addInt(length);
+    flags.addInt(isChecked ? CHECKED : 0);
+    checksums.addInt(checksum);
   }
 
   /** The extents added since the last call, if any, are one block. */
   public void endBlock() {
-    ends.addInt(extents.size());
+    ends.addInt(size());
   }
 
   public int blocks() {
@@ -64,11 +69,11 @@ public final class RemoteExtents {
 
   /** Extents of all blocks. */
   public int size() {
-    return extents.size();
+    return segments.size();
   }
 
   public long segment(final int extent) {
-    return extents.get(extent).segment;
+    return segments.getLong(extent);
   }
 
   /** Returns whether an extent lies in the owner's GPU memory. */
@@ -77,19 +82,19 @@ public final class RemoteExtents {
   }
 
   public int offset(final int extent) {
-    return extents.get(extent).offset;
+    return offsets.getInt(extent);
   }
 
   public int length(final int extent) {
-    return extents.get(extent).length;
+    return lengths.getInt(extent);
   }
 
   public boolean isChecked(final int extent) {
-    return extents.get(extent).checked;
+    return flags.getInt(extent) == CHECKED;
   }
 
   public int checksum(final int extent) {
-    return extents.get(extent).checksum;
+    return checksums.getInt(extent);
   }
 
   /** Bytes of {@link #write}. */
@@ -101,9 +106,9 @@ public final class RemoteExtents {
     to.putInt(blocks());
     ends.forEachInt((final int end) -> to.putInt(end));
     to.putInt(size());
-    for (final Extent extent : extents) {
-      to.putLong(extent.segment).putInt(extent.offset).putInt(extent.length);
-      to.put(extent.checked ? CHECKED : 0).putInt(extent.checksum);
+    for (int i = 0; i < size(); i++) {
+      to.putLong(segment(i)).putInt(offset(i)).putInt(length(i));
+      to.put((byte) flags.getInt(i)).putInt(checksum(i));
     }
   }
 

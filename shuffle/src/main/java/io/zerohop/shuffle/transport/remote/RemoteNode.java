@@ -93,7 +93,15 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
       // Whatever it is, blocks can go another way. Netty says by an error that there is no thread.
       unavailable.because(e).info(log);
       log.debug(debug, e);
+      warnNotUndone(e, log);
       return null;
+    }
+  }
+
+  /** Says of each failure that a failed start has suppressed that something stays behind. */
+  public static void warnNotUndone(final Throwable failed, final Logger log) {
+    for (final Throwable failure : failed.getSuppressed()) {
+      ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(log, failure);
     }
   }
 
