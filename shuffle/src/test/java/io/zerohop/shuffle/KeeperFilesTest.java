@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
@@ -51,6 +52,9 @@ class KeeperFilesTest {
   private static final Keeper.Limits AT_ONCE =
       new Keeper.Limits(Long.MAX_VALUE, LONG, Duration.ZERO, LONG);
 
+  /** How long directories are left alone after a failure. */
+  private static final Duration PAUSE = Duration.ofSeconds(10);
+
   @TempDir private java.nio.file.Path temp;
   private java.nio.file.Path base;
   private java.nio.file.Path dir;
@@ -60,6 +64,7 @@ class KeeperFilesTest {
   private final Map<String, Set<Integer>> told = new HashMap<>();
   private ShuffleNode reader;
   private KeptTransport transport;
+  private final TestClock filesClock = TestClock.running();
   private LeftFolder files;
   private Keeper keeper;
   private volatile boolean ending;
@@ -105,7 +110,7 @@ class KeeperFilesTest {
 
   private void startKeeper(
       final Keeper.Limits limits, final long most, final java.nio.file.Path... dirs) {
-    files = LeftFolder.open(List.of(dirs), most, Long.MAX_VALUE, Clock.system());
+    files = LeftFolder.open(List.of(dirs), most, Long.MAX_VALUE, filesClock);
     keeper =
         Keeper.start(
             ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET),
@@ -354,6 +359,7 @@ class KeeperFilesTest {
       owner.kill();
       TestNodes.eventually("it was tried", () -> !files.isUsable());
       assertThat(readAll(reader, source)).containsOnlyKeys(BlockPath.PEER);
+      filesClock.advance(PAUSE);
       awaitFiles(MAPS);
     }
   }
@@ -408,6 +414,8 @@ class KeeperFilesTest {
       TestNodes.eventually("it was tried", () -> !files.isUsable());
       final BlockSource second = published(small, 2, FEW_MAPS);
       small.kill();
+      TestNodes.eventually("the other is left", () -> stats().leftOutputs() == MAPS + FEW_MAPS);
+      filesClock.advance(PAUSE);
       TestNodes.eventually("the other is in a file", () -> stats().fileOutputs() == FEW_MAPS);
       assertThat(readAll(reader, first)).containsOnlyKeys(BlockPath.PEER);
       assertThat(readAll(reader, second)).containsOnlyKeys(BlockPath.STAGED);
@@ -458,6 +466,7 @@ class KeeperFilesTest {
         TestNodes.eventually("it was tried", () -> !files.isUsable());
         TestNodes.eventually("nothing is there", () -> files.bytes() == 0);
         Files.delete(others);
+        filesClock.advance(PAUSE);
         awaitFiles(MAPS);
         assertThat(files.bytes()).isLessThan(4 << 20); // The rest of the file system had room.
         assertThat(readAll(reader, source)).containsOnlyKeys(BlockPath.STAGED);

@@ -285,7 +285,7 @@ final class PeerLinkTest {
             });
     try (PeerLink link = connect(socket, LIMIT)) {
       assertUnavailable(() -> link.borrow(4096, SHORT));
-      link.settle(LIMIT);
+      link.settle(SHORT);
       resumed.complete(null);
       answered.join();
       link.settle(LIMIT);
