@@ -33,6 +33,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
@@ -47,6 +51,7 @@ import org.junit.jupiter.api.io.TempDir;
 /** A keeper, and executors in processes of their own that end before it. */
 class KeeperTest {
   private static final int MAPS = 10;
+  private static final int SHUFFLES = 12;
   private static final Duration LONG = Duration.ofHours(1);
   private static final Keeper.Limits UNLIMITED =
       new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, LONG);
@@ -135,13 +140,17 @@ class KeeperTest {
   }
 
   private void readAll(final NodeProcess owner, final int shuffleId) {
+    readAll(owner, shuffleId, MAPS);
+  }
+
+  private void readAll(final NodeProcess owner, final int shuffleId, final int maps) {
     assertThat(
             TestNodes.fetchAndCheck(
                 reader,
                 TestNodes.noStaging(),
                 NodeProcess.BATCHES,
                 NodeProcess.MOST,
-                kept(owner.source(shuffleId, MAPS))))
+                kept(owner.source(shuffleId, maps))))
         .containsOnlyKeys(BlockPath.PEER);
   }
 
@@ -160,11 +169,15 @@ class KeeperTest {
   }
 
   private static void awaitKept(final NodeProcess owner, final int shuffleId) {
+    awaitKept(owner, shuffleId, MAPS);
+  }
+
+  private static void awaitKept(final NodeProcess owner, final int shuffleId, final int maps) {
     TestNodes.eventually(
         "all is kept",
         () -> {
           try {
-            return owner.ask("kept", shuffleId, MAPS).equals("" + MAPS);
+            return owner.ask("kept", shuffleId, maps).equals("" + maps);
           } catch (final IOException e) {
             throw new AssertionError(e);
           }
@@ -184,6 +197,29 @@ class KeeperTest {
       readAll(owner, 1); // In the owner's memory.
       owner.kill();
       readAll(owner, 1);
+    }
+  }
+
+  @Test
+  void whoAsksAnExecutorThatIsKilledMeanwhileReadsWhatItHasPublished() throws Exception {
+    startKeeper(UNLIMITED);
+    final ExecutorService threads = Executors.newSingleThreadExecutor();
+    try (NodeProcess owner = new NodeProcess(base, "1")) {
+      owner.ask("write", 1, 1);
+      awaitKept(owner, 1, 1);
+      readAll(owner, 1, 1); // Connects.
+      for (int shuffle = 2; shuffle < SHUFFLES; shuffle++) { // In segments that are not mapped yet.
+        owner.ask("write", shuffle, MAPS);
+        awaitKept(owner, shuffle, MAPS);
+      }
+      owner.pause();
+      final Future<?> read = threads.submit(() -> readAll(owner, SHUFFLES - 1));
+      Thread.sleep(300);
+      assertThat(read.isDone()).isFalse();
+      owner.kill();
+      read.get(1, TimeUnit.MINUTES);
+    } finally {
+      threads.shutdownNow();
     }
   }
 

@@ -110,7 +110,7 @@ final class BlockWindows implements AutoCloseable {
     final Request request = unopened.remove();
     final BlockSource source = request.source();
     final Window opened = Window.open(reader, source, request.memory(), request.blocks());
-    if (opened == null) { // The connection was lost, or all lanes are taken.
+    if (opened == null) { // The connection is lost, or all lanes are taken.
       final BlockMemory again = reader.choose(source).memory();
       if (again != null && again != request.memory()) {
         unopened.addFirst(new Request(source, again, request.blocks()));

@@ -82,7 +82,8 @@ final class Window implements AutoCloseable {
   /**
    * Takes a lease and looks the blocks up.
    *
-   * @return absent if no lease could be had in time
+   * @return absent if no lease could be had in time, or if the connection ended and a keeper may
+   *     have the blocks
    * @throws BlockFetchException if a block should be there but cannot be read
    * @throws WaitException if cancelled
    */
@@ -98,7 +99,9 @@ final class Window implements AutoCloseable {
     }
     final Window window = new Window(reader, source, memory, lease);
     try (Undo undo = new Undo(window)) {
-      window.lookUp(wanted);
+      if (!window.lookUp(wanted)) {
+        return null;
+      }
       if (reader.side() == ReadSide.HOST) {
         window.gather();
       }
@@ -106,7 +109,8 @@ final class Window implements AutoCloseable {
     }
   }
 
-  private void lookUp(final List<Block> wanted) {
+  /** Returns false if the connection to the owner ended meanwhile and its keeper may be read. */
+  private boolean lookUp(final List<Block> wanted) {
     final EntryCursor cursor = new EntryCursor();
     ShuffleView shuffle = null;
     Block before = null;
@@ -144,13 +148,18 @@ final class Window implements AutoCloseable {
         if (e.category() == ZerohopException.Category.FATAL) {
           throw e; // It is this executor that cannot go on, and not the owner.
         }
-        if (!isUnavailable(e)) {
+        if (source.kept() && isFor(e, ExchangeException.Reason.CLOSED)) {
+          return false;
+        }
+        // The owner is well if only a segment of it cannot be had now.
+        if (!isFor(e, ExchangeException.Reason.UNAVAILABLE)) {
           throw failed(ShuffleCode.BLOCK_NOT_LOOKED_UP, block, "a block could not be looked up", e);
         }
         unavailable = block.shuffleId(); // Its catalog cannot be mapped now: others can read it.
         notHeld.add(block);
       }
     }
+    return true;
   }
 
   /**
@@ -200,10 +209,8 @@ final class Window implements AutoCloseable {
     }
   }
 
-  /** The owner is well, but a segment of it cannot be had now. */
-  private static boolean isUnavailable(final ZerohopException e) {
-    return e instanceof ExchangeException exchange
-        && exchange.reason() == ExchangeException.Reason.UNAVAILABLE;
+  private static boolean isFor(final ZerohopException e, final ExchangeException.Reason reason) {
+    return e instanceof ExchangeException exchange && exchange.reason() == reason;
   }
 
   /** Reserves memory for all blocks on the GPU or for none, and brings them there in one go. */
