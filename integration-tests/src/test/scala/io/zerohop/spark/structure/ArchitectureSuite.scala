@@ -63,6 +63,19 @@ class ArchitectureSuite extends AnyFunSuite {
     "io.zerohop.spark.ui.ShuffleReportEvent"
   )
 
+  /** What ways between nodes share. */
+  private val Remote = transport("remote")
+
+  private def transport(name: String) = s"io.zerohop.shuffle.transport.$name.."
+
+  /** Each package of its own beside what ways between nodes share. */
+  private lazy val transports: Set[String] =
+    classes.asScala
+      .map(_.getPackageName)
+      .flatMap("""io\.zerohop\.shuffle\.transport\.(\w+)""".r.findPrefixMatchOf(_))
+      .map(found => transport(found.group(1)))
+      .toSet - Remote
+
   test("native knows neither shuffles nor Spark") {
     check(Native, Seq(Shuffle, Plugin) ++ Spark)
   }
@@ -72,27 +85,16 @@ class ArchitectureSuite extends AnyFunSuite {
   }
 
   test("transports know neither one another nor who chooses between them") {
-    val mapped = "io.zerohop.shuffle.transport.samenode.."
-    val ucx = "io.zerohop.shuffle.transport.ucx.."
-    val remote = "io.zerohop.shuffle.transport.remote.."
-    check(mapped, Seq(ucx, remote))
-    check(ucx, Seq(mapped))
+    assert(Set("samenode", "ucx").map(transport).subsetOf(transports))
+    transports.foreach(each => check(each, (transports - each).toSeq))
+    check(Remote, transports.toSeq)
+    check(transport("samenode"), Seq(Remote))
     check("io.zerohop.shuffle.transport..",
       Seq("fetch", "route", "spill").map(name => s"io.zerohop.shuffle.$name.."))
   }
 
-  test("what ways between nodes share knows neither UCX nor memory that is mapped") {
-    check(
-      "io.zerohop.shuffle.transport.remote..",
-      Seq("io.zerohop.shuffle.transport.ucx..", "io.zerohop.shuffle.transport.samenode..")
-    )
-  }
-
   test("readers know no transport, but for what chooses between them") {
-    check(
-      "io.zerohop.shuffle.fetch",
-      Seq("io.zerohop.shuffle.transport.samenode..", "io.zerohop.shuffle.transport.ucx..")
-    )
+    check("io.zerohop.shuffle.fetch", transports.toSeq)
   }
 
   test("nothing but commands depends on the tab, the reports to it or the doctor") {
