@@ -5,6 +5,7 @@ import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.log.ShuffleCode;
+import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -30,8 +31,14 @@ final class BlockWindows implements AutoCloseable {
   /** Windows that hold a lease, in their order. */
   private final Queue<Window> open = new ConcurrentLinkedQueue<>();
 
-  /** Blocks of one owner that make up a window, and where they are read. */
-  private record Request(BlockSource source, BlockMemory memory, List<Block> blocks) {}
+  /**
+   * Blocks of one owner that make up a window, and where they are read.
+   *
+   * @param again whether they could not be read in another memory of the owner or its keeper. They
+   *     are tried twice at most: an owner may end each connection
+   */
+  private record Request(
+      BlockSource source, BlockMemory memory, List<Block> blocks, boolean again) {}
 
   BlockWindows(final Reader reader, final BlockTransfers transfers) {
     this.reader = reader;
@@ -43,7 +50,7 @@ final class BlockWindows implements AutoCloseable {
     final List<Block> blocks = source.blocks();
     for (int from = 0; from < blocks.size(); ) {
       final int end = end(blocks, from);
-      unopened.add(new Request(source, memory, blocks.subList(from, end)));
+      unopened.add(new Request(source, memory, blocks.subList(from, end), false));
       from = end;
     }
   }
@@ -109,17 +116,10 @@ final class BlockWindows implements AutoCloseable {
   void open() {
     final Request request = unopened.remove();
     final BlockSource source = request.source();
-    final Window opened = Window.open(reader, source, request.memory(), request.blocks());
+    final Window opened =
+        Window.open(reader, source, request.memory(), request.blocks(), request.again());
     if (opened == null) { // The connection is lost, or all lanes are taken.
-      final BlockMemory again = reader.choose(source).memory();
-      if (again != null && again != request.memory()) {
-        unopened.addFirst(new Request(source, again, request.blocks()));
-      } else {
-        stage(
-            source,
-            request.blocks(),
-            ShuffleCode.NO_LANE_FREE.says("the owner has no lane free for another reader"));
-      }
+      reopen(request);
       return;
     }
     final boolean isLeft = request.memory().isLeft();
@@ -145,6 +145,23 @@ final class BlockWindows implements AutoCloseable {
     final Message whyNotMapped = opened.whyNotMapped();
     if (whyNotMapped != null) {
       transfers.add(source, opened.notMapped(), reader.withoutGets(source, whyNotMapped));
+    }
+  }
+
+  /** Goes another way, or the same one to memory that was connected to anew. */
+  private void reopen(final Request request) {
+    final BlockSource source = request.source();
+    final Route route = reader.choose(source);
+    final BlockMemory memory = route.memory();
+    if (memory == null) {
+      transfers.add(source, request.blocks(), route);
+    } else if (memory != request.memory() && !request.again()) {
+      unopened.addFirst(new Request(source, memory, request.blocks(), true));
+    } else {
+      stage(
+          source,
+          request.blocks(),
+          ShuffleCode.NO_LANE_FREE.says("the owner has no lane free for another reader"));
     }
   }
 

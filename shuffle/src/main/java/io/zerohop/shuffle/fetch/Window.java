@@ -82,8 +82,9 @@ final class Window implements AutoCloseable {
   /**
    * Takes a lease and looks the blocks up.
    *
-   * @return absent if no lease could be had in time, or if the connection ended and a keeper may
-   *     have the blocks
+   * @param again whether they were looked up elsewhere before
+   * @return absent if no lease could be had in time, or if the connection ended, a keeper may have
+   *     the blocks, and it is the first time
    * @throws BlockFetchException if a block should be there but cannot be read
    * @throws WaitException if cancelled
    */
@@ -91,7 +92,8 @@ final class Window implements AutoCloseable {
       final Reader reader,
       final BlockSource source,
       final BlockMemory memory,
-      final List<Block> wanted) {
+      final List<Block> wanted,
+      final boolean again) {
     final LanePool.Lease lease =
         memory.lanes().take(reader.all().conf.connectTimeout(), reader.ended());
     if (lease == null) {
@@ -99,7 +101,7 @@ final class Window implements AutoCloseable {
     }
     final Window window = new Window(reader, source, memory, lease);
     try (Undo undo = new Undo(window)) {
-      if (!window.lookUp(wanted)) {
+      if (!window.lookUp(wanted, source.kept() && !again)) {
         return null;
       }
       if (reader.side() == ReadSide.HOST) {
@@ -109,8 +111,13 @@ final class Window implements AutoCloseable {
     }
   }
 
-  /** Returns false if the connection to the owner ended meanwhile and its keeper may be read. */
-  private boolean lookUp(final List<Block> wanted) {
+  /**
+   * Looks the blocks up.
+   *
+   * @param elsewhere whether they may be looked up elsewhere if the connection ends meanwhile
+   * @return false if it did
+   */
+  private boolean lookUp(final List<Block> wanted, final boolean elsewhere) {
     final EntryCursor cursor = new EntryCursor();
     ShuffleView shuffle = null;
     Block before = null;
@@ -148,7 +155,7 @@ final class Window implements AutoCloseable {
         if (e.category() == ZerohopException.Category.FATAL) {
           throw e; // It is this executor that cannot go on, and not the owner.
         }
-        if (source.kept() && isFor(e, ExchangeException.Reason.CLOSED)) {
+        if (elsewhere && isFor(e, ExchangeException.Reason.CLOSED)) {
           return false;
         }
         // The owner is well if only a segment of it cannot be had now.

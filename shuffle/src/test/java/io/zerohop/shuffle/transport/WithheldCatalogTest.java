@@ -1,6 +1,8 @@
 package io.zerohop.shuffle.transport;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.PeerAccess;
@@ -23,6 +25,7 @@ import io.zerohop.shuffle.catalog.BatchImage;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -30,8 +33,10 @@ import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.samenode.Keeping;
 import io.zerohop.shuffle.transport.samenode.SharedMemory;
+import java.time.Duration;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -63,6 +68,11 @@ class WithheldCatalogTest {
   private SegmentServer server;
   private ShuffleNode reader;
 
+  /** Whether the owner ends the connection of who asks for more than its root. */
+  private volatile boolean ending;
+
+  private final AtomicInteger asked = new AtomicInteger();
+
   @BeforeEach
   void start() {
     reader = TestNodes.start(base.resolve("s"), "reader");
@@ -93,7 +103,43 @@ class WithheldCatalogTest {
     leaks.check();
   }
 
-  private record Withholding(SharedMemory memory, long rootSegment) implements SegmentDirectory {
+  /** Cannot be sent, and cannot be closed either. */
+  private static final class Broken implements SegmentHandle {
+    @Override
+    public Kind kind() {
+      throw new IllegalStateException("on purpose");
+    }
+
+    @Override
+    public int fd() {
+      return -1;
+    }
+
+    @Override
+    public long bytes() {
+      return 0;
+    }
+
+    @Override
+    public byte[] opaque() {
+      return new byte[0];
+    }
+
+    @Override
+    public void close() {
+      throw new IllegalStateException("on purpose");
+    }
+  }
+
+  private final class Withholding implements SegmentDirectory {
+    private final SharedMemory memory;
+    private final long rootSegment;
+
+    Withholding(final SharedMemory memory, final long rootSegment) {
+      this.memory = memory;
+      this.rootSegment = rootSegment;
+    }
+
     @Override
     public byte[] connected(final PeerInfo peer) {
       return memory.connected(peer);
@@ -103,6 +149,10 @@ class WithheldCatalogTest {
     public SegmentHandle export(final long segmentId) {
       if (segmentId == rootSegment) {
         return memory.export(segmentId);
+      }
+      asked.incrementAndGet();
+      if (ending) {
+        return new Broken();
       }
       throw new PosixException("fcntl(F_DUPFD_CLOEXEC)", PosixException.EMFILE, "on purpose");
     }
@@ -130,6 +180,41 @@ class WithheldCatalogTest {
 
   @Test
   void blocksWhoseCatalogCannotBeMappedAreStaged() {
+    final BlockSource source = published();
+    final FakeStaging staging = new FakeStaging(2, MOST);
+    for (int i = 0; i < 3; i++) {
+      assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
+          .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
+    }
+    staging.assertAllReleased();
+    assertThat(root.lanes().connected()).as("connected once, and still").isEqualTo(1);
+    assertThat(reader.stats().peers().readable()).isEqualTo(1);
+  }
+
+  /** One that is killed does so once; then its keeper is read, if there is one. */
+  @Test
+  void anOwnerOfKeptBlocksThatEndsEachConnectionIsNotAskedForEver() {
+    ending = true;
+    final BlockSource there = published();
+    final BlockSource kept =
+        new BlockSource(
+            there.executorId(),
+            there.location(),
+            there.host(),
+            there.address(),
+            there.blocks(),
+            true);
+    assertTimeoutPreemptively(
+        Duration.ofSeconds(30),
+        () ->
+            assertThatThrownBy(
+                    () -> TestNodes.fetchAndCheck(reader, new FakeStaging(2, MOST), 2, MOST, kept))
+                .isInstanceOf(BlockFetchException.class)
+                .hasMessageContaining("could not be looked up"));
+    assertThat(asked).hasValue(2);
+  }
+
+  private BlockSource published() {
     for (int map = 0; map < 3; map++) {
       final BatchImage image = new BatchImage(PARTITIONS, false);
       for (int partition = 0; partition < PARTITIONS; partition++) {
@@ -140,14 +225,6 @@ class WithheldCatalogTest {
     }
     final Location location =
         new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner");
-    final BlockSource source = TestBlocks.source("owner", location, 1, 0, 3, 2, PARTITIONS, MOST);
-    final FakeStaging staging = new FakeStaging(2, MOST);
-    for (int i = 0; i < 3; i++) {
-      assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, source))
-          .isEqualTo(Map.of(BlockPath.STAGED, source.blocks().size()));
-    }
-    staging.assertAllReleased();
-    assertThat(root.lanes().connected()).as("connected once, and still").isEqualTo(1);
-    assertThat(reader.stats().peers().readable()).isEqualTo(1);
+    return TestBlocks.source("owner", location, 1, 0, 3, 2, PARTITIONS, MOST);
   }
 }
