@@ -11,6 +11,7 @@ from measurement import equal_queries, figures, measurement
 from measurements import write
 
 OURS = "zerohop"
+HELD = ("resident_bytes", "heap_bytes", "pool_reserved_bytes")
 
 
 def order(query):
@@ -269,22 +270,42 @@ def tpcds(out, commit_file, file):
 def session(out, commit_file, file):
     """Whether the executors' memory is flat over an application's rounds, the first of which warms up."""
     rows = [json.loads(line) for line in open(file)]
-    rounds = [row for row in rows if row["case"] == OURS and row["iteration"] > 0]
-    if len(rounds) < 3:
+    rounds = collections.defaultdict(list)
+    for row in rows:
+        if row["iteration"] > 0:
+            rounds[row["case"]].append(row)
+    if len(rounds[OURS]) < 3:
         print("memory of a session is compared where three rounds have ended")
         return
-    value = measurement(pathlib.Path(out).stem, commit_file, rows)
-    first, last = rounds[0], rounds[-1]
-    about = f"TPC-DS scale {rows[0]['scale']:g}, {value['host']['gpus']} GPUs, round {last['iteration']} over round {first['iteration']}"
+    ends = {case: (of[0], of[-1]) for case, of in rounds.items() if len(of) >= 3}
+    grown = [
+        {"case": case, "grown": name, "bytes": last_bytes - first_bytes}
+        for case, (first, last) in ends.items()
+        for name, first_bytes, last_bytes in most_grown(first, last)
+    ]
+    short = [{key: of for key, of in row.items() if key != "classes"} for row in rows]
+    value = measurement(pathlib.Path(out).stem, commit_file, short + grown)
+    about = f"TPC-DS scale {rows[0]['scale']:g}, {value['host']['gpus']} GPUs, round {rounds[OURS][-1]['iteration']} over round {rounds[OURS][0]['iteration']}"
+    value["growth"] = {
+        case: {of: round(last[of] / first[of], 3) for of in HELD if first.get(of)}
+        for case, (first, last) in ends.items()
+    }
     value["goals"] = [
         {
             "goal": f"{about}, {of.removesuffix('_bytes').replace('_', ' ')} bytes of the executors",
             "at_most": 1.05,
-            "value": round(last[of] / first[of], 3),
+            "value": growth,
         }
-        for of in ("resident_bytes", "heap_bytes", "pool_reserved_bytes")
-        if first.get(of)
+        for of, growth in value["growth"][OURS].items()
     ]
     write(out, value)
-    for goal in value["goals"]:
-        print(goal)
+    print(value["growth"])
+    for row in grown:
+        print(row)
+
+
+def most_grown(first, last, many=12):
+    """The classes whose objects take more bytes of the executors' heaps than they did, the largest first."""
+    was, now = first.get("classes", {}), last.get("classes", {})
+    each = [(name, was.get(name, 0), size) for name, size in now.items()]
+    return sorted(each, key=lambda one: one[1] - one[2])[:many]

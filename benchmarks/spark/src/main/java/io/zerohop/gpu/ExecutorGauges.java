@@ -10,6 +10,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.Callable;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+import javax.management.JMException;
+import javax.management.ObjectName;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.metrics.source.Source;
@@ -40,14 +45,38 @@ final class ExecutorGauges {
   private static final long HOLD_MS = 20;
   private static final long KIB = 1024;
 
+  /** Classes of fewer bytes than this in an executor are not told. */
+  private static final long LARGE_CLASS_BYTES = 32 * KIB;
+
+  /** A line of the histogram: its number, instances, bytes, class and module. */
+  private static final Pattern CLASS_LINE =
+      Pattern.compile("\\s*\\d+:\\s+\\d+\\s+(\\d+)\\s+(\\S+).*");
+
   private record Answer(String executor, Map<String, Long> values)
       implements java.io.Serializable {}
+
+  /** What an executor is asked. */
+  @FunctionalInterface
+  private interface Question extends Callable<Map<String, Long>>, java.io.Serializable {}
+
+  /** An executor's answer to the question that was asked last. */
+  private static final class Last {
+    private long round;
+    private Map<String, Long> values = Map.of();
+  }
+
+  private static final Last LAST = new Last();
 
   private ExecutorGauges() {}
 
   /** Zerohop's tiers. */
   static Map<String, Long> tiers(final JavaSparkContext spark) {
-    return sums(spark, TIERS, false);
+    return sums(spark, () -> gauges(TIERS));
+  }
+
+  /** Bytes of objects on the Java heaps that are reachable, by class; of large classes only. */
+  static Map<String, Long> classes(final JavaSparkContext spark) {
+    return new TreeMap<>(sums(spark, ExecutorGauges::classes));
   }
 
   /** Adds what tiers have counted since an earlier answer; peaks as they are. */
@@ -65,18 +94,19 @@ final class ExecutorGauges {
    */
   static Map<String, Long> memory(final JavaSparkContext spark) {
     final Map<String, Long> found = new TreeMap<>();
-    sums(spark, POOLS, true).forEach((name, value) -> found.put(name.replace('.', '_'), value));
+    sums(spark, ExecutorGauges::process)
+        .forEach((name, value) -> found.put(name.replace('.', '_'), value));
     return found;
   }
 
-  /** Asks every executor, by more tasks than run at a time. */
-  private static Map<String, Long> sums(
-      final JavaSparkContext spark, final List<String> names, final boolean process) {
+  /** Asks every executor once, by more tasks than run at a time. */
+  private static Map<String, Long> sums(final JavaSparkContext spark, final Question question) {
     final int tasks = TASKS_EACH * spark.defaultParallelism();
     final Map<String, Map<String, Long>> answers = new HashMap<>();
+    final long round = System.nanoTime();
     spark
         .parallelize(Collections.nCopies(tasks, 0), tasks)
-        .map(nothing -> answer(names, process))
+        .map(nothing -> answer(round, question))
         .collect()
         .forEach(answer -> answers.put(answer.executor, answer.values));
     final Map<String, Long> sums = new HashMap<>();
@@ -86,9 +116,18 @@ final class ExecutorGauges {
     return sums;
   }
 
-  private static Answer answer(final List<String> names, final boolean process)
-      throws InterruptedException, IOException {
+  private static Answer answer(final long round, final Question question) throws Exception {
     Thread.sleep(HOLD_MS);
+    synchronized (LAST) {
+      if (LAST.round != round) {
+        LAST.values = question.call();
+        LAST.round = round;
+      }
+      return new Answer(SparkEnv.get().executorId(), LAST.values);
+    }
+  }
+
+  private static Map<String, Long> gauges(final List<String> names) {
     final Map<String, Long> values = new HashMap<>();
     for (final Source source :
         ScalaLists.get(
@@ -99,12 +138,34 @@ final class ExecutorGauges {
         }
       }
     }
-    if (process) {
-      System.gc();
-      values.put("heap.bytes", ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
-      values.put("resident.bytes", residentBytes());
-    }
-    return new Answer(SparkEnv.get().executorId(), values);
+    return values;
+  }
+
+  private static Map<String, Long> process() throws IOException {
+    final Map<String, Long> values = gauges(POOLS);
+    System.gc();
+    values.put("heap.bytes", ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed());
+    values.put("resident.bytes", residentBytes());
+    return values;
+  }
+
+  private static Map<String, Long> classes() throws JMException {
+    final String histogram =
+        (String)
+            ManagementFactory.getPlatformMBeanServer()
+                .invoke(
+                    new ObjectName("com.sun.management:type=DiagnosticCommand"),
+                    "gcClassHistogram",
+                    new Object[] {new String[0]},
+                    new String[] {String[].class.getName()});
+    final Map<String, Long> values = new HashMap<>();
+    histogram
+        .lines()
+        .map(CLASS_LINE::matcher)
+        .filter(Matcher::matches)
+        .filter(line -> Long.parseLong(line.group(1)) >= LARGE_CLASS_BYTES)
+        .forEach(line -> values.merge(line.group(2), Long.parseLong(line.group(1)), Long::sum));
+    return values;
   }
 
   private static long residentBytes() throws IOException {

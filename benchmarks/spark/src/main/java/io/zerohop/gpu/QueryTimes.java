@@ -94,6 +94,7 @@ final class QueryTimes {
     row.put("scale", scale);
     row.put("iteration", round);
     row.putAll(ExecutorGauges.memory(context));
+    row.put("classes", ExecutorGauges.classes(context));
     return row;
   }
 
