@@ -88,7 +88,7 @@
 #   GPU_APPS     applications at a time on each GPU (2, 0 for none), on PORT, PORT + 10, ...
 #   RUNS         of each fault before the next one has its turn (6)
 #   SENT         if set, blocks go over Spark's connections alone
-#   KEPT         if set, a keeper has what executors publish; on host memory alone, with GPU_APPS=0
+#   KEPT         if set, a keeper has what executors publish
 # For tpch, whose tables are generated into /dev/shm once and left there:
 #   MODE         check (the CPU's answers are taken from DIR/answers/SCALE, where pack puts those of
 #                benchmarks/spark/target/answers, or asked for), time, or tables to stop there

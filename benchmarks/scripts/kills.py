@@ -190,18 +190,21 @@ def goals(rows):
             }
         )
     # Where the keeper is killed, too, something is computed again.
-    kept = [
-        row["kills"]
-        for row in faults
-        if KEPT in row["fault"] and "keeper" not in row["fault"].removesuffix(KEPT)
-    ]
-    found.append(
-        {
-            "goal": f"executors killed on host memory{KEPT}; nothing that a living keeper has is computed again",
-            "at_least": 300,
-            "value": sum(kept),
-        }
-    )
+    for where, about, least in (("host", "host memory", 300), ("gpu", "GPUs", 60)):
+        kept = [
+            row["kills"]
+            for row in faults
+            if row["where"] == where
+            and KEPT in row["fault"]
+            and "keeper" not in row["fault"].removesuffix(KEPT)
+        ]
+        found.append(
+            {
+                "goal": f"executors killed on {about}{KEPT}; nothing that a living keeper has is computed again",
+                "at_least": least,
+                "value": sum(kept),
+            }
+        )
     named = {
         "wrong": "runs with wrong rows",
         "hangs": "hangs",

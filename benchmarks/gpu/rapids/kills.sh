@@ -55,6 +55,7 @@ gpu_runner() { # number, GPU, seconds
     # Runners take turns at the settings that the suites stand for.
     all=(GpuFaultSuite GpuSentFaultSuite)
     [ -z "${SENT:-}" ] || all=(GpuSentFaultSuite)
+    [ -z "${KEPT:-}" ] || all=(GpuKeeperSuite)
     TESTS=killed LIMIT=$((left + GRACE)) UNTIL="$end" RUNS="${RUNS:-12}" GPU_APPS="$apps" \
       suites "${all[($1 + round) % ${#all[@]}]}" > "$out/runner.out" 2> "$out/runner.err" || status=$?
     port="$base"

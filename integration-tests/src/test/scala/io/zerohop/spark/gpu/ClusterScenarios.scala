@@ -73,7 +73,7 @@ final class ClusterScenarios(cluster: Cluster) {
 object ClusterScenarios {
 
   /** Waits in a task until there are as many executors as it wants, or a minute has passed. */
-  private def awaitExecutors(enough: Int => Boolean): Unit = {
+  def awaitExecutors(enough: Int => Boolean): Unit = {
     val end = 1.minute.fromNow
     while (!enough(SparkInternals.executorsSeen) && end.hasTimeLeft()) Thread.sleep(100)
   }

@@ -8,7 +8,8 @@ import io.zerohop.spark.faults.{Fault, Workload}
 import io.zerohop.spark.rapids.RapidsShuffle
 import io.zerohop.spark.support.{Bounded, Cluster, ExecutorMemory, PathBytes}
 import org.apache.spark.{SparkEnv, TaskContext}
-import org.apache.spark.sql.DataFrame
+import org.apache.spark.rdd.RDD
+import org.apache.spark.sql.{DataFrame, Row}
 import org.apache.spark.zerohop.SparkInternals
 
 /** Faults in the middle of a [[FaultyQuery]], by name. Each leaves the cluster as good as new. */
@@ -44,7 +45,10 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
         query.frame(maps = 1, onWrite = id => if (id == last) failInTheEnd(fault))
       }),
     "output_lost" -> (() => betweenStages(forget)),
-    "owner_killed_kept" -> (() => withoutOwner()),
+    "owner_killed_kept" -> (() => kept(() => killed(cluster.pids.keys.max))),
+    "owner_killed_in_read_kept" -> (() => kept(inRead = _.killOthers())),
+    "reader_killed_in_read_kept" -> (() => kept(inRead = _.killSelf())),
+    "given_back" -> (() => givenBack(perMap, last)),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "block_damaged" -> (() => betweenStages(damageBlocks)),
     "packed_block_damaged" -> (() => ofPackedTables(betweenStages(damageBlocks))),
@@ -92,48 +96,82 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
   /** @param harm does something to a shuffle's map outputs in one executor; false if it cannot */
   private def betweenStages(harm: (Int, String) => Boolean): Map[String, Any] = {
     newFault()
-    // Adaptive execution would not let anybody in between the stages.
-    cluster.spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try {
+    withoutAdaptiveExecution {
       val rows = query.frame().rdd
-      val shuffle = SparkInternals.shuffleOf(rows)
       val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
       val happened = harm(id, SparkInternals.mapOutputOwners(id).max)
-      val (answer, seen) = cluster.counted("reduce stage") {
-        rows.collect().map(_.toString).sorted.toSeq
-      }
+      val (answer, seen) = cluster.counted("reduce stage")(sorted(rows))
       afterFault()
-      outcome(answer, seen) ++ Map(
-        "happened" -> happened,
-        "gpu_exchanges" -> (if (RapidsShuffle.isGpuShuffle(shuffle)) 1 else 0))
-    } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
+      outcome(answer, seen) ++ gpuExchanges(rows) + ("happened" -> happened)
+    }
   }
 
-  /** An executor is killed between the stages, and all of its map outputs are in a keeper. */
-  private def withoutOwner(): Map[String, Any] = {
-    newFault()
+  /** Adaptive execution would not let anybody in between the stages. */
+  private def withoutAdaptiveExecution[T](body: => T): T = {
     cluster.spark.conf.set("spark.sql.adaptive.enabled", "false")
-    try {
-      var rows = query.frame().rdd
-      // What is committed before a keeper holds an executor's memory ends with the executor.
-      Bounded.until("a shuffle that is kept", 60.seconds) {
-        rows = query.frame().rdd
-        val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
-        SparkInternals.mapOutputOwners(id).forall(_.startsWith("keeper-"))
+    try body
+    finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
+  }
+
+  private def sorted(rows: RDD[Row]): Seq[String] = rows.collect().map(_.toString).sorted.toSeq
+
+  private def gpuExchanges(rows: RDD[Row]): Map[String, Any] = Map("gpu_exchanges" ->
+    (if (RapidsShuffle.isGpuShuffle(SparkInternals.shuffleOf(rows))) 1 else 0))
+
+  /** Map outputs that are all in a keeper lose executors before they are read, or meanwhile. */
+  private def kept(
+      before: () => Unit = () => (),
+      inRead: Fault => Unit = _ => ()): Map[String, Any] = {
+    val fault = newFault()
+    withoutAdaptiveExecution {
+      val rows = keptRows(query.frame(onRead = _ => if (isFirstReducer) inRead(fault)), 1)
+      val living = SparkInternals.executorIds(cluster.sc)
+      before()
+      val (answer, seen) = cluster.counted("reduce stage")(sorted(rows))
+      afterFault()
+      outcome(answer, seen) ++ gpuExchanges(rows) ++ Map(
+        "killed" -> living.diff(SparkInternals.executorIds(cluster.sc)).size)
+    }
+  }
+
+  private def killed(executor: String): Unit = {
+    cluster.kill(executor)
+    awaitGone(executor, 30.seconds)
+  }
+
+  /** Dynamic allocation gives executors back after the map stage, and asks for others later. */
+  private def givenBack(perMap: Long, last: Long): Map[String, Any] = {
+    val all = cluster.executors
+    query.expected
+    withoutAdaptiveExecution {
+      val rows = keptRows(
+        query.frame(
+          onWrite = id => if (id % perMap == 0) ClusterScenarios.awaitExecutors(_ >= all),
+          onRead = id => if (id == last) ClusterScenarios.awaitExecutors(_ >= all)),
+        all)
+      val before = SparkInternals.executorIds(cluster.sc)
+      Bounded.until("executors are given back", 60.seconds) {
+        SparkInternals.executorIds(cluster.sc).size < before.size
       }
-      val owner = cluster.pids.keys.max
-      cluster.kill(owner)
-      Bounded.until(s"executor $owner gone", 30.seconds) {
-        !SparkInternals.executorIds(cluster.sc).contains(owner)
-      }
-      val (answer, seen) = cluster.counted("reduce stage") {
-        rows.collect().map(_.toString).sorted.toSeq
-      }
-      cluster.awaitExecutors()
-      outcome(answer, seen) ++ Map(
-        "gpu_exchanges" -> (if (RapidsShuffle.isGpuShuffle(SparkInternals.shuffleOf(rows))) 1
-                            else 0))
-    } finally cluster.spark.conf.unset("spark.sql.adaptive.enabled")
+      val (answer, seen) = cluster.counted("reduce stage")(sorted(rows))
+      val after = SparkInternals.executorIds(cluster.sc)
+      cluster.assertNothingHeldOfTheDead(anyGone = true)
+      outcome(answer, seen) ++ gpuExchanges(rows) ++ Map(
+        "given_back" -> before.diff(after).size,
+        "added" -> after.diff(before).size)
+    }
+  }
+
+  /** What is committed before a keeper holds an executor's memory ends with the executor. */
+  private def keptRows(frame: => DataFrame, owners: Int): RDD[Row] = {
+    var rows = frame.rdd
+    Bounded.until("a shuffle that is kept", 60.seconds) {
+      rows = frame.rdd
+      val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
+      val found = SparkInternals.mapOutputOwners(id)
+      found.forall(_.startsWith("keeper-")) && found.toSet.size >= owners
+    }
+    rows
   }
 
   /** Their headers lie in host memory. */
@@ -167,11 +205,14 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
   /** The driver asks an executor to leave, and for another one when it has. */
   private def leaves(executor: String)(ask: => Boolean): Boolean = {
     val asked = ask
-    Bounded.until(s"executor $executor gone", 90.seconds) {
-      !SparkInternals.executorIds(cluster.sc).contains(executor)
-    }
+    awaitGone(executor, 90.seconds)
     asked && SparkInternals.requestExecutors(cluster.sc, cluster.executors)
   }
+
+  private def awaitGone(executor: String, limit: FiniteDuration): Unit =
+    Bounded.until(s"executor $executor gone", limit) {
+      !SparkInternals.executorIds(cluster.sc).contains(executor)
+    }
 
   private def afterFault(): Unit = {
     cluster.awaitExecutors()

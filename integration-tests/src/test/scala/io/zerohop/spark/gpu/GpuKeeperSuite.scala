@@ -1,20 +1,59 @@
 package io.zerohop.spark.gpu
 
-import io.zerohop.spark.support.RunBy
+import io.zerohop.spark.faults.Soak
+import io.zerohop.spark.support.{Facts, RunBy}
 
 /** Map outputs in GPU memory outlive their executor where its node has a keeper. */
-@RunBy.Gpu
-class GpuKeeperSuite extends GpuSuite {
+abstract class GpuKept extends GpuSuite {
   override protected def settings: Map[String, String] = Map("spark.zerohop.keeper" -> "true")
 
-  test("no output of an executor that is killed between stages is computed again") {
-    for (_ <- 1 to 3) {
-      val facts = ask("owner_killed_kept")
-      assert(facts.flag("equal"), facts)
-      assert(facts.number("map_tasks") === 0, facts)
+  /** A query whose map outputs are all in a keeper when executors leave: none is computed again. */
+  protected def asItWas(scenario: String): Facts = {
+    val facts = ask(scenario)
+    assert(facts.flag("equal"), facts)
+    assert(facts.number("map_tasks") === 0, facts)
+    assert(facts.number("fetch_failures") === 0, facts)
+    assert(facts.number("direct_bytes") > 0, facts)
+    if (!GpuHost.isSmoke) assert(facts.number("gpu_exchanges") === 1, facts)
+    facts
+  }
+}
+
+@RunBy.Gpu
+class GpuKeeperSuite extends GpuKept {
+  for ((moment, scenario) <- Seq(
+      "executor killed between stages" -> "owner_killed_kept",
+      "owner killed during read" -> "owner_killed_in_read_kept",
+      "reader killed during read" -> "reader_killed_in_read_kept"))
+    test(s"no output is computed again: $moment") {
+      Soak.repeat(s"$moment, with a keeper") { _ =>
+        val facts = asItWas(scenario)
+        Soak.killed(facts.number("killed").toInt)
+        assert(facts.number("killed") === 1, facts)
+        facts.number("failed_tasks").toInt
+      }
+    }
+}
+
+@RunBy.Gpu
+class GpuKeeperAllocationSuite extends GpuKept {
+  override protected def settings: Map[String, String] = super.settings ++ Map(
+    // Spark has it on in tests alone, and its query fails where an executor leaves meanwhile.
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled" -> "false",
+    "spark.dynamicAllocation.enabled" -> "true",
+    "spark.dynamicAllocation.minExecutors" -> "1",
+    "spark.dynamicAllocation.initialExecutors" -> GpuHost.Executors.toString,
+    "spark.dynamicAllocation.maxExecutors" -> GpuHost.Executors.toString,
+    "spark.dynamicAllocation.executorIdleTimeout" -> "2s",
+    "spark.dynamicAllocation.schedulerBacklogTimeout" -> "1s",
+    "spark.dynamicAllocation.shuffleTracking.timeout" -> "2s")
+
+  test("no output of an executor that dynamic allocation gives back is computed again") {
+    for (_ <- 1 to Soak.longRuns) {
+      val facts = asItWas("given_back")
+      assert(facts.number("given_back") > 0, facts)
+      assert(facts.number("added") > 0, facts)
       assert(facts.number("failed_tasks") === 0, facts)
-      assert(facts.number("peer_bytes") > 0, facts)
-      if (!GpuHost.isSmoke) assert(facts.number("gpu_exchanges") === 1, facts)
     }
   }
 }
