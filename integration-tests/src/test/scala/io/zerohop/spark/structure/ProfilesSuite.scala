@@ -107,6 +107,14 @@ class ProfilesSuite extends AnyFunSuite {
     assert((full \ "properties" \ "no-libucx.skip").text === "${skipTests}")
   }
 
+  test("a build writes below target alone, wherever a property of its command points to") {
+    val poms = (rootPom \ "modules" \ "module").map(_.text)
+      .map(module => XML.loadFile(repository.resolve(s"$module/pom.xml").toFile))
+    val written = (rootPom +: poms).flatMap(_ \\ "outputDirectory").map(_.text)
+    assert(written.size > 5)
+    assert(written.filterNot(_.startsWith("${project.build.")) === Nil)
+  }
+
   test("a class of unit tests whose name surefire passes over is found") {
     for (name <- Seq("a.b.CopyTest", "TestCopy", "CopyTests", "CopyTestCase"))
       assert(name.matches(ByName))
