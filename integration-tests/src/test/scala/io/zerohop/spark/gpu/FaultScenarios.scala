@@ -45,10 +45,10 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
         query.frame(maps = 1, onWrite = id => if (id == last) failInTheEnd(fault))
       }),
     "output_lost" -> (() => betweenStages(forget)),
-    "owner_killed_kept" -> (() => kept(() => killed(cluster.pids.keys.max))),
+    "owner_killed_kept" -> (() => kept(() => killYoungest())),
     "owner_killed_in_read_kept" -> (() => kept(inRead = _.killOthers())),
     "reader_killed_in_read_kept" -> (() => kept(inRead = _.killSelf())),
-    "given_back" -> (() => givenBack(perMap, last)),
+    "given_back" -> (() => givenBack()),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
     "block_damaged" -> (() => betweenStages(damageBlocks)),
     "packed_block_damaged" -> (() => ofPackedTables(betweenStages(damageBlocks))),
@@ -120,34 +120,37 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
 
   /** Map outputs that are all in a keeper lose executors before they are read, or meanwhile. */
   private def kept(
-      before: () => Unit = () => (),
+      before: () => Int = () => 0,
       inRead: Fault => Unit = _ => ()): Map[String, Any] = {
     val fault = newFault()
     withoutAdaptiveExecution {
       val rows = keptRows(query.frame(onRead = _ => if (isFirstReducer) inRead(fault)), 1)
-      val living = SparkInternals.executorIds(cluster.sc)
-      before()
+      val killed = before()
       val (answer, seen) = cluster.counted("reduce stage")(sorted(rows))
       afterFault()
       outcome(answer, seen) ++ gpuExchanges(rows) ++ Map(
-        "killed" -> living.diff(SparkInternals.executorIds(cluster.sc)).size)
+        "killed" -> (killed + fault.killed),
+        "victims" -> fault.victims)
     }
   }
 
-  private def killed(executor: String): Unit = {
-    cluster.kill(executor)
-    awaitGone(executor, 30.seconds)
+  /** Returns when the driver has noticed. */
+  private def killYoungest(): Int = {
+    val youngest = cluster.pids.keys.maxBy(_.toInt)
+    cluster.kill(youngest)
+    awaitGone(youngest, 30.seconds)
+    1
   }
 
   /** Dynamic allocation gives executors back after the map stage, and asks for others later. */
-  private def givenBack(perMap: Long, last: Long): Map[String, Any] = {
+  private def givenBack(): Map[String, Any] = {
     val all = cluster.executors
     query.expected
     withoutAdaptiveExecution {
       val rows = keptRows(
         query.frame(
-          onWrite = id => if (id % perMap == 0) ClusterScenarios.awaitExecutors(_ >= all),
-          onRead = id => if (id == last) ClusterScenarios.awaitExecutors(_ >= all)),
+          onWrite = id => if (id % 1000 == 0) awaitAll(all),
+          onRead = id => if (id < FaultyQuery.Keys) awaitAll(all)),
         all)
       val before = SparkInternals.executorIds(cluster.sc)
       Bounded.until("executors are given back", 60.seconds) {
@@ -162,7 +165,10 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     }
   }
 
-  /** What is committed before a keeper holds an executor's memory ends with the executor. */
+  /**
+   * A query whose map stage has run, and whose outputs a keeper holds, all of so many executors or
+   * more. What is committed before a keeper holds an executor's memory ends with the executor.
+   */
   private def keptRows(frame: => DataFrame, owners: Int): RDD[Row] = {
     var rows = frame.rdd
     Bounded.until("a shuffle that is kept", 60.seconds) {
@@ -227,6 +233,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     "task_failure" -> seen.otherFailures.headOption.getOrElse(""),
     "map_tasks" -> seen.finishedMapTasks,
     "speculative_tasks" -> seen.speculativeTasks,
+    "removed_executors" -> seen.removedExecutors,
     "direct_bytes" -> Seq("local", "peer", "ucx", "sent").map(seen.bytes(_)).sum) ++ seen.facts
 }
 
@@ -254,6 +261,12 @@ object FaultScenarios {
     val task = TaskContext.get()
     task.attemptNumber() == 0 && task.stageAttemptNumber() == 0
   }
+
+  /**
+   * Holds a task back until all executors are there: while tasks wait, dynamic allocation asks for
+   * more executors, and those that come have tasks left to do.
+   */
+  private def awaitAll(executors: Int): Unit = ClusterScenarios.awaitExecutors(_ >= executors)
 
   private def failNow(fault: Fault): Unit = fault.once(Moment.now().toString)(throwWanted())
 

@@ -55,7 +55,8 @@ object FaultyQuery {
   /** More than there are cores, so that some still want the blocks of an executor that is gone. */
   val Reducers = 24
 
-  private val Keys = 997
+  /** How many groups there are: the first ids have one each. */
+  val Keys = 997
 
   private def marker = lit(s"${Workload.Marker}-")
 

@@ -7,9 +7,14 @@ import scala.jdk.CollectionConverters._
 
 import io.zerohop.shuffle.block.BlockPath
 import org.apache.spark.{FetchFailed, Success, TaskFailedReason}
-import org.apache.spark.scheduler.{SparkListener, SparkListenerTaskEnd, SparkListenerTaskStart}
+import org.apache.spark.scheduler.{
+  SparkListener, SparkListenerExecutorRemoved, SparkListenerTaskEnd, SparkListenerTaskStart
+}
 
-/** What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed. */
+/**
+ * What tasks report of their shuffle: bytes and blocks per path, and how often tasks failed; and
+ * which executors were lost meanwhile.
+ */
 final class PathBytes extends SparkListener {
   private val counts = new ConcurrentHashMap[String, LongAdder]
   private val failures = new AtomicInteger
@@ -17,6 +22,12 @@ final class PathBytes extends SparkListener {
   private val speculative = new AtomicInteger
   private val fetches = new ConcurrentLinkedQueue[String]
   private val others = new ConcurrentLinkedQueue[String]
+  private val removed = new ConcurrentLinkedQueue[String]
+
+  override def onExecutorRemoved(gone: SparkListenerExecutorRemoved): Unit = {
+    removed.add(s"${gone.executorId}: ${gone.reason}")
+    ()
+  }
 
   /** Counted at the start: a job may end before its driver hears how a copy on a lost executor did. */
   override def onTaskStart(start: SparkListenerTaskStart): Unit =
@@ -51,6 +62,9 @@ final class PathBytes extends SparkListener {
 
   /** What tasks failed with for other reasons, the first line of each. */
   def otherFailures: Seq[String] = others.asScala.toSeq
+
+  /** Executors that the driver has removed, and why. */
+  def removedExecutors: Seq[String] = removed.asScala.toSeq
 
   /** Speculative copies of tasks that were started. */
   def speculativeTasks: Int = speculative.get

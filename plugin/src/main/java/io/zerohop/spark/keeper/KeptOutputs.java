@@ -288,6 +288,10 @@ public final class KeptOutputs extends SparkListener {
     notReached.values().removeIf(rounds -> rounds > MAX_SILENT_ROUNDS);
     for (final Map.Entry<String, Integer> executor : Map.copyOf(silent).entrySet()) {
       if (executor.getValue() > MAX_SILENT_ROUNDS) {
+        LOG.info(
+            "Zerohop: no keeper reports outputs of executor {}, which has ended: they are computed"
+                + " again where they are needed",
+            executor.getKey());
         remove(executor.getKey());
       }
     }
@@ -330,6 +334,15 @@ public final class KeptOutputs extends SparkListener {
                       && (!isOnlyFar || isFar(status.location())));
       lost.forEach(
           (index, status) -> tracker.unregisterMapOutput(shuffleId, index, status.location()));
+      if (!lost.isEmpty()) {
+        LOG.info(
+            "Zerohop: executor {} has ended, and its keeper does not have {} of its {} map outputs of"
+                + " shuffle {}: they are computed again",
+            executorId,
+            lost.size(),
+            registered.size(),
+            shuffleId);
+      }
       registered.keySet().removeAll(lost.keySet());
       if (!registered.isEmpty()) {
         needed.add(shuffleId);
