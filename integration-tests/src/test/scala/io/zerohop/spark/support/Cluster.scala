@@ -79,6 +79,8 @@ final class Cluster(
   /** Runs a job and returns with its result what its tasks reported. */
   def counted[T](what: String, limit: FiniteDuration = 120.seconds)(job: => T): (T, PathBytes) = {
     val bytes = new PathBytes
+    // A listener is told of what happened before it came, if others have not heard of that yet.
+    Cluster.drain(sc)
     sc.addSparkListener(bytes)
     try {
       val result = run(what, limit)(job)
