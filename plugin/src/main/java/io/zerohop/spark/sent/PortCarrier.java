@@ -1,57 +1,59 @@
 package io.zerohop.spark.sent;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.conf.Config;
+import io.zerohop.shuffle.conf.Config.SentCodec;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Carrier;
 import io.zerohop.shuffle.transport.remote.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs;
+import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.Connections.PortLink;
 import io.zerohop.spark.sent.Connections.SelfTest;
 import io.zerohop.spark.sent.MessageCodec.CodecChoice;
-import io.zerohop.spark.sent.SparkPort.PortEncryption;
 import io.zerohop.spark.sent.Uploads.Arriving;
-import io.zerohop.spark.sent.Uploads.UploadId;
-import io.zerohop.spark.sent.WordBodies.ArrivingWord;
+import io.zerohop.spark.sent.Uploads.ArrivingMessage;
+import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Collection;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.Semaphore;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import org.apache.spark.SecurityManager;
+import org.apache.spark.SparkConf;
+import org.apache.spark.SparkEnv;
+import org.apache.spark.storage.BlockManager;
 import org.apache.spark.storage.BlockManagerId;
 import org.jspecify.annotations.Nullable;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
+import scala.collection.Iterator;
 
 /**
  * Carries requests, responses and messages by uploads to the block ports that Spark's executors
  * have open, with whatever proof and encryption Spark has on: path {@code sent}, see docs/sent.md.
  * Thread safe; owns its connections.
  */
-final class PortCarrier implements Carrier {
-  private static final Logger LOG = LoggerFactory.getLogger(PortCarrier.class);
-
-  static final int MAX_QUESTION_BYTES = 16 << 20;
+public final class PortCarrier implements Carrier {
   private static final int MAX_ANSWER_BYTES = 64 << 20;
-
-  /** Of questions that are arriving, or wait to be read, altogether. */
-  private static final long MAX_WAITING_BYTES = 64 << 20;
 
   /** Of all readers together, beside one for each: enough to fill the links of a host. */
   private static final int MAX_FURTHER_CONNECTIONS = 64;
@@ -69,7 +71,6 @@ final class PortCarrier implements Carrier {
   private final Clock clock;
   private final SecureRandom random = new SecureRandom();
   private final Map<Long, PortLink> links = new ConcurrentHashMap<>();
-  private final AtomicLong waitingBytes = new AtomicLong();
 
   /** Words on their way here, each with the time at which it is given up. */
   private final Map<ArrivingWord, Long> arrivingWords = new ConcurrentHashMap<>();
@@ -136,7 +137,7 @@ final class PortCarrier implements Carrier {
 
   @Override
   public void service(final ControlService service) {
-    served = new ServedLinks(service, this::connectTo, threads.connects());
+    served = new ServedLinks(service, this::connectTo, threads.connects(), threads.answers());
   }
 
   /** To an executor of this application, and nobody else. */
@@ -187,7 +188,7 @@ final class PortCarrier implements Carrier {
             port.executorId(),
             owner.executorId(),
             connection,
-            port.conf().device().timeout(),
+            port.conf(),
             clock);
     links.put(link.number(), link);
     link.onClosed(() -> links.remove(link.number()));
@@ -233,53 +234,7 @@ final class PortCarrier implements Carrier {
 
   private @Nullable ArrivingWord question(final UploadId id) {
     final ServedLinks answering = served;
-    final int bytes = id.length();
-    if (answering == null || bytes > MAX_QUESTION_BYTES) {
-      return null;
-    }
-    if (waitingBytes.addAndGet(bytes) > MAX_WAITING_BYTES) {
-      waitingBytes.addAndGet(-bytes);
-      return null;
-    }
-    return new ArrivingWord(
-        bytes,
-        threads.answers(), // Not behind those that wait for GPUs: a reader takes silence for death.
-        words -> read(answering, id, words),
-        () -> waitingBytes.addAndGet(-bytes));
-  }
-
-  private void read(
-      final ServedLinks answering, final UploadId id, final @Nullable ByteBuffer words) {
-    final String sender = words == null ? null : WordBodies.sender(words);
-    if (words == null || sender == null) {
-      LOG.debug("a request is invalid or was damaged");
-      return; // Who asked gives up by itself.
-    }
-    if (id.type() == UploadId.BYE) {
-      answering.ended(sender, id.number());
-    } else if (!answering.askedAtOnce(sender, id.number(), id.place(), words)) {
-      readLater(id.length(), () -> answering.asked(sender, id.number(), id.place(), words));
-    }
-  }
-
-  /** Where the sender has to be connected to first, which takes long. */
-  private void readLater(final int bytes, final Runnable read) {
-    waitingBytes.addAndGet(bytes);
-    try {
-      threads
-          .connects()
-          .execute(
-              () -> {
-                try {
-                  read.run();
-                } finally {
-                  waitingBytes.addAndGet(-bytes);
-                }
-              });
-    } catch (final RejectedExecutionException e) {
-      waitingBytes.addAndGet(-bytes);
-      LOG.debug("this executor is shutting down", e);
-    }
+    return answering == null ? null : answering.arriving(id);
   }
 
   private @Nullable ArrivingWord answer(final UploadId id) {
@@ -293,7 +248,7 @@ final class PortCarrier implements Carrier {
 
   private @Nullable ArrivingWord lost(final UploadId id) {
     final Arrivals taker = arrivals;
-    final ByteBuffer nothing = WordBodies.body(ByteBuffer.allocate(0));
+    final ByteBuffer nothing = ArrivingWord.body(ByteBuffer.allocate(0));
     return taker == null || id.length() != nothing.remaining()
         ? null
         : new ArrivingWord(
@@ -402,6 +357,111 @@ final class PortCarrier implements Carrier {
     synchronized void forget(final String executorId) {
       known.remove(executorId);
       askAgain = clock.nanos();
+    }
+  }
+
+  /**
+   * Starts what carries blocks over Spark's block ports, if the Spark at hand lets it. Immutable.
+   *
+   * @param security of Spark's connections
+   * @param uploads brings what others send; stays the caller's
+   * @param executorId this executor
+   * @param self where its block port is
+   * @param neighbours the block managers of the others, asked of the driver at each call; bytes go
+   *     to no other address, whatever is requested
+   */
+  public record SparkPort(
+      SparkConf spark,
+      Config conf,
+      SecurityManager security,
+      Uploads uploads,
+      String executorId,
+      Supplier<BlockManagerId> self,
+      Supplier<? extends Collection<BlockManagerId>> neighbours)
+      implements CarrierStarter {
+
+    /** Of this executor. */
+    public static SparkPort of(
+        final SparkEnv env, final SparkConf spark, final Config conf, final Uploads uploads) {
+      final BlockManager manager = env.blockManager();
+      return new SparkPort(
+          spark,
+          conf,
+          env.securityManager(),
+          uploads,
+          env.executorId(),
+          manager::blockManagerId,
+          () -> others(manager));
+    }
+
+    /** Returns how messages are compressed: not at all where Spark's compression is off. */
+    SentCodec codec() {
+      return spark.getBoolean("spark.shuffle.compress", true) ? conf.sentCodec() : SentCodec.NONE;
+    }
+
+    private static List<BlockManagerId> others(final BlockManager manager) {
+      final List<BlockManagerId> others = new ArrayList<>();
+      final Iterator<BlockManagerId> peers =
+          SparkLinks.peers(manager.master(), manager.blockManagerId()).iterator();
+      while (peers.hasNext()) {
+        others.add(peers.next());
+      }
+      return others;
+    }
+
+    @Override
+    public Carrier start(final RemoteThreads threads, final Slabs slabs, final Clock clock) {
+      final PortCarrier carrier =
+          new PortCarrier(this, new Connections(spark, security), threads, slabs, clock);
+      try (Undo undo = new Undo(carrier::end)) {
+        carrier.test();
+        return undo.keep(carrier);
+      }
+    }
+  }
+
+  /** The encryption of Spark's connections between executors. */
+  public enum PortEncryption {
+    NONE("not encrypted"),
+    AES("encrypted by spark.network.crypto"),
+    SASL("encrypted by SASL"),
+    TLS("encrypted by TLS");
+
+    private final String words;
+
+    PortEncryption(final String words) {
+      this.words = words;
+    }
+
+    /** Returns the encryption of a configuration, as far as this release of Spark has it. */
+    public static PortEncryption of(final SparkConf conf) {
+      final String version = org.apache.spark.package$.MODULE$.SPARK_VERSION();
+      final boolean knowsTls = Integer.parseInt(version.substring(0, version.indexOf('.'))) >= 4;
+      if (knowsTls && conf.getBoolean("spark.ssl.rpc.enabled", false)) {
+        return TLS;
+      }
+      if (!conf.getBoolean("spark.authenticate", false)) {
+        return NONE; // Spark's other keys do nothing without.
+      }
+      if (conf.getBoolean("spark.network.crypto.enabled", false)) {
+        return AES;
+      }
+      return conf.getBoolean("spark.authenticate.enableSaslEncryption", false) ? SASL : NONE;
+    }
+
+    /** Returns the words for a connection. */
+    String words() {
+      return words;
+    }
+
+    /**
+     * Returns why blocks must not be sent as they are: the user wants them encrypted on disks, and
+     * Spark's block transfer also encrypts them on the way. Null if they may be.
+     */
+    public static @Nullable String obstacle(final SparkConf conf) {
+      return conf.getBoolean("spark.io.encryption.enabled", false) && of(conf) == NONE
+          ? "spark.io.encryption.enabled requires encryption, and Spark's connections have none"
+          : null;
     }
   }
 }

@@ -11,7 +11,6 @@ import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.MessageCodec.CodecChoice;
 import io.zerohop.spark.sent.Uploads.Reply;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.List;

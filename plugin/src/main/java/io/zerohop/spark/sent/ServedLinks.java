@@ -6,7 +6,7 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
-import io.zerohop.spark.sent.Uploads.UploadId;
+import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -37,6 +37,11 @@ import org.slf4j.LoggerFactory;
 final class ServedLinks implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(ServedLinks.class);
 
+  static final int MAX_QUESTION_BYTES = 16 << 20;
+
+  /** Of questions that are arriving, or wait to be read, altogether. */
+  private static final long MAX_WAITING_BYTES = 64 << 20;
+
   /** Of one reader: it needs one, and has another while it makes it anew. */
   private static final int MAX_OF_ONE = 4;
 
@@ -52,7 +57,9 @@ final class ServedLinks implements AutoCloseable {
   private final ControlService service;
   private final Function<String, Connection> connector;
   private final Executor executor;
+  private final Executor reading;
   private final AtomicLong nextId = new AtomicLong();
+  private final AtomicLong waitingBytes = new AtomicLong();
 
   /** Guards what is below. */
   private final Object lock = new Object();
@@ -97,15 +104,61 @@ final class ServedLinks implements AutoCloseable {
   /**
    * @param service stays the caller's
    * @param connector connects to an executor of this application, within a limit
-   * @param executor connects anew where a connection broke
+   * @param executor connects, which takes long
+   * @param reading reads what has come, and does not stand behind those that wait for GPUs: a
+   *     reader takes silence for death
    */
   ServedLinks(
       final ControlService service,
       final Function<String, Connection> connector,
-      final Executor executor) {
+      final Executor executor,
+      final Executor reading) {
     this.service = service;
     this.connector = connector;
     this.executor = executor;
+    this.reading = reading;
+  }
+
+  /** A question or a farewell comes; returns what takes it, null if there is no room for it. */
+  @Nullable ArrivingWord arriving(final UploadId id) {
+    final int bytes = id.length();
+    if (bytes > MAX_QUESTION_BYTES) {
+      return null;
+    }
+    if (waitingBytes.addAndGet(bytes) > MAX_WAITING_BYTES) {
+      waitingBytes.addAndGet(-bytes);
+      return null;
+    }
+    return new ArrivingWord(
+        bytes, reading, words -> read(id, words), () -> waitingBytes.addAndGet(-bytes));
+  }
+
+  private void read(final UploadId id, final @Nullable ByteBuffer words) {
+    final String sender = words == null ? null : ArrivingWord.sender(words);
+    if (words == null || sender == null) {
+      LOG.debug("a request is invalid or was damaged");
+      return; // Who asked gives up by itself.
+    }
+    if (id.type() == UploadId.BYE) {
+      ended(sender, id.number());
+      return;
+    }
+    final Connection back = reached(sender);
+    if (back != null) {
+      asked(back, sender, id.number(), id.place(), words);
+      return;
+    }
+    waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
+    if (!later(
+        () -> {
+          try {
+            asked(sender, id.number(), id.place(), words);
+          } finally {
+            waitingBytes.addAndGet(-id.length());
+          }
+        })) {
+      waitingBytes.addAndGet(-id.length());
+    }
   }
 
   /**
@@ -127,16 +180,6 @@ final class ServedLinks implements AutoCloseable {
       return; // It gives up by itself.
     }
     asked(back, executorId, link, question, words);
-  }
-
-  /** The same if the reader is connected to; returns whether it is. Does not wait. */
-  boolean askedAtOnce(
-      final String executorId, final long link, final int question, final ByteBuffer words) {
-    final Connection back = reached(executorId);
-    if (back != null) {
-      asked(back, executorId, link, question, words);
-    }
-    return back != null;
   }
 
   private void asked(
@@ -190,7 +233,7 @@ final class ServedLinks implements AutoCloseable {
 
   private void answer(
       final String executorId, final long link, final int question, final ByteBuffer answer) {
-    final ByteBuffer body = WordBodies.body(answer);
+    final ByteBuffer body = ArrivingWord.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
     if (reached(executorId) != null) {
       say(executorId, id, body, TRIES);
@@ -201,7 +244,7 @@ final class ServedLinks implements AutoCloseable {
 
   /** Tells a reader that messages of a transfer were lost. Does not wait. */
   void lost(final String executorId, final long transfer) {
-    final ByteBuffer body = WordBodies.body(ByteBuffer.allocate(0));
+    final ByteBuffer body = ArrivingWord.body(ByteBuffer.allocate(0));
     final UploadId id =
         UploadId.word(
             UploadId.LOST, transfer & Long.MAX_VALUE, (int) (transfer >>> 63), body.remaining());

@@ -1,32 +1,98 @@
 package io.zerohop.spark.sent;
 
+import io.zerohop.device.Crc32c;
+import io.zerohop.device.posix.Memory;
+import io.zerohop.shuffle.transport.remote.Carrier.Arrivals;
+import io.zerohop.shuffle.transport.remote.Slabs;
+import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.LongAdder;
+import java.util.function.Consumer;
 import java.util.function.Function;
+import org.agrona.concurrent.UnsafeBuffer;
 import org.apache.spark.network.client.StreamCallbackWithID;
 import org.apache.spark.storage.ShuffleBlockBatchId;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Receives the uploads that are Zerohop's. All of it runs on event loops of Spark's, so it only
- * copies bytes to where they belong and hands on. What nobody here has asked for is drained and
- * counted: an exception would close a connection that others use. Thread safe.
+ * Receives the uploads that are Zerohop's: messages and words. Event loops of Spark's only copy
+ * bytes to where they belong and hand on. What nobody here has asked for is drained and counted: an
+ * exception would close a connection that others use. Thread safe.
  */
 public final class Uploads {
   private final LongAdder strangers = new LongAdder();
   private volatile @Nullable Function<UploadId, @Nullable Arriving> receiver;
 
-  /** One upload on its way. For one thread. */
-  interface Arriving {
+  /**
+   * One upload on its way, handed over once it is there. Thread safe: an event loop brings it, and
+   * any thread may stop it.
+   */
+  abstract static class Arriving {
+    private final Executor executor;
+    private int at;
+
+    /** Whether no more of it is taken. */
+    private boolean over;
+
+    /**
+     * @param executor reads it, which an event loop must not do
+     */
+    Arriving(final Executor executor) {
+      this.executor = executor;
+    }
+
+    /** Keeps bytes that have come; called with the lock held, and not once it is over. */
+    abstract void put(int at, ByteBuffer piece);
+
+    /** It is there as a whole, and over. By the executor. */
+    abstract void read();
+
+    /** It is over, and will not be read. */
+    abstract void dropped(String why);
 
     /** The next bytes, no more altogether than the upload's id says. */
-    void bytes(ByteBuffer piece);
+    final synchronized void bytes(final ByteBuffer piece) {
+      if (!over) {
+        final int length = piece.remaining();
+        put(at, piece);
+        at += length;
+      }
+    }
 
     /** It has come as a whole. */
-    Reply complete();
+    final Reply complete() {
+      if (!end()) {
+        return Reply.DROPPED;
+      }
+      try {
+        executor.execute(this::read);
+        return Reply.TAKEN;
+      } catch (final RejectedExecutionException e) {
+        dropped("this executor is shutting down");
+        return Reply.DROPPED;
+      }
+    }
 
-    /** It will not; called once, and not after {@link #complete}. */
-    void failed(String why);
+    /** It will not come, or nobody waits for it any more. Does nothing once it is over. */
+    final void failed(final String why) {
+      if (end()) {
+        dropped(why);
+      }
+    }
+
+    final synchronized boolean isOver() {
+      return over;
+    }
+
+    private synchronized boolean end() {
+      final boolean wasUnderWay = !over;
+      over = true;
+      return wasUnderWay;
+    }
   }
 
   /** The response to the sender. */
@@ -140,133 +206,201 @@ public final class Uploads {
   }
 
   /**
-   * The kind and target of an upload, encoded in the numbers of its block id, which are not
-   * negative. The id is a batch of shuffle blocks, which no migration of Spark's has.
-   *
-   * <pre>
-   *              shuffle (31 bits)                            map (63)  first partition  last
-   *  a message   01, top bits of transfer and sum, length - 1 transfer  offset           CRC32C
-   *  compressed  11, top bit of transfer, codec (2), length-1 transfer  offset           its bytes
-   *  a word      10, type (3)                                 link      number           length
-   * </pre>
-   *
-   * @param kind {@link #MESSAGE}, {@link #COMPRESSED}, {@link #WORD}, or something that nobody
-   *     knows
-   * @param type of a word; of a compressed message: the {@link MessageCodec}
-   * @param number of a message: the transfer; of a word: the link
-   * @param place of a message: its offset in the transfer; of a word: the question's number
-   * @param length bytes of the body
-   * @param sum of a message: the CRC32C of its bytes; of a compressed one: how many bytes it has
-   *     when it is expanded, since their CRC32C comes before them in the body, four bytes, the
-   *     lowest first
+   * A message that is being received into its place in memory. It is expanded if compressed, and
+   * its checksum is verified at the end.
    */
-  record UploadId(int kind, int type, long number, int place, int length, int sum) {
-    static final int MESSAGE = 1;
-    static final int WORD = 2;
-    static final int COMPRESSED = 3;
+  static final class ArrivingMessage extends Arriving {
+    private final UploadId id;
+    private final Arrivals arrivals;
+    private final Slabs slabs;
 
-    /** Words. */
-    static final int QUESTION = 1;
+    /** Nowhere until {@link #begin}. */
+    private final UnsafeBuffer place = new UnsafeBuffer(0, 0);
 
-    static final int ANSWER = 2;
-
-    /** The link has ended. */
-    static final int BYE = 3;
-
-    /** To oneself. */
-    static final int ECHO = 4;
-
-    /** Messages of a transfer were lost on their way; its place is the transfer's top bit. */
-    static final int LOST = 5;
-
-    private static final int KIND_SHIFT = 29;
-    private static final int TYPE_SHIFT = 26;
-    private static final int TYPE_MASK = 7;
-    private static final int TOP_OF_NUMBER = 28;
-    private static final int TOP_OF_SUM = 27;
-    private static final int LENGTH_MASK = (1 << TOP_OF_SUM) - 1;
-    private static final int CODEC_SHIFT = 26;
-    private static final int CODEC_MASK = 3;
-    private static final int COMPRESSED_MASK = (1 << CODEC_SHIFT) - 1;
-
-    static UploadId message(
-        final long transfer, final long offset, final long length, final int sum) {
-      return new UploadId(
-          MESSAGE, 0, transfer, Math.toIntExact(offset), Math.toIntExact(length), sum);
+    private ArrivingMessage(
+        final UploadId id, final Arrivals arrivals, final Executor executor, final Slabs slabs) {
+      super(executor);
+      this.id = id;
+      this.arrivals = arrivals;
+      this.slabs = slabs;
     }
 
     /**
-     * @param length of the body
-     * @param expanded how many bytes it has at its place
+     * A message that comes.
+     *
+     * @param id of one that is not longer on its way than it is at its place
+     * @param arrivals say where it goes, to memory that stays until they have been told of its end
+     * @param executor expands, and checks the sum
+     * @param slabs has memory for what is expanded
+     * @return null if nobody waits for it
      */
-    static UploadId compressed(
-        final long transfer,
-        final long offset,
-        final MessageCodec codec,
+    static @Nullable ArrivingMessage of(
+        final UploadId id, final Arrivals arrivals, final Executor executor, final Slabs slabs) {
+      final ArrivingMessage message = new ArrivingMessage(id, arrivals, executor, slabs);
+      return message.begin() ? message : null;
+    }
+
+    /**
+     * It may be stopped before it has a place: nobody waits for it any more, and the rest may never
+     * come, if its owner's host is gone.
+     */
+    private synchronized boolean begin() {
+      final long address =
+          arrivals.arriving(
+              id.number(), id.place(), id.expanded(), () -> failed("its reader has left"));
+      if (address != 0) {
+        place.wrap(address, id.expanded());
+      }
+      return address != 0;
+    }
+
+    /** The only copy, of the few bytes that the network has just brought. */
+    @Override
+    void put(final int at, final ByteBuffer piece) {
+      place.putBytes(at, piece, piece.remaining());
+    }
+
+    @Override
+    void read() {
+      final boolean good;
+      try {
+        good = id.kind() == UploadId.COMPRESSED ? expand() : isWhole(id.sum());
+      } catch (final RuntimeException | OutOfMemoryError e) {
+        dropped(String.valueOf(e.getMessage())); // There is no memory to expand it.
+        return;
+      }
+      if (good) {
+        arrivals.arrived(id.number(), id.place(), id.expanded(), null);
+      } else {
+        arrivals.damaged(id.number(), id.place(), id.expanded());
+      }
+    }
+
+    private boolean isWhole(final int sum) {
+      return Crc32c.of(place.addressOffset(), id.expanded()) == sum;
+    }
+
+    /**
+     * What has come makes room for what it expands to. So no memory is taken for messages that wait
+     * for a thread, only for one of each thread.
+     */
+    private boolean expand() {
+      final MessageCodec codec = MessageCodec.of(id.type());
+      if (codec == null || id.length() <= Integer.BYTES) {
+        return false;
+      }
+      final Slab copy = slabs.take(id.length());
+      try {
+        final ByteBuffer body =
+            Memory.view(copy.address(), id.length()).order(ByteOrder.LITTLE_ENDIAN);
+        body.put(Memory.view(place.addressOffset(), id.length())).flip();
+        final int sum = body.getInt();
+        return codec.expand(body, Memory.view(place.addressOffset(), id.expanded()))
+                == id.expanded()
+            && isWhole(sum);
+      } finally {
+        copy.release();
+      }
+    }
+
+    @Override
+    void dropped(final String why) {
+      arrivals.arrived(id.number(), id.place(), id.expanded(), why);
+    }
+  }
+
+  /**
+   * A word on its way. The body of a request or a farewell begins with the sender: two bytes of
+   * length and the executor's id. Each body ends with the CRC32C of the rest.
+   */
+  static final class ArrivingWord extends Arriving {
+    private static final int SUM_BYTES = 4;
+
+    private final Consumer<@Nullable ByteBuffer> taken;
+    private final Runnable end;
+
+    /** Absent once it was read or dropped. */
+    private byte @Nullable [] body;
+
+    /**
+     * @param taken gets what it says, or null if it was damaged
+     * @param end run once when it is not needed any more
+     */
+    ArrivingWord(
         final int length,
-        final int expanded) {
-      return new UploadId(
-          COMPRESSED, codec.ordinal(), transfer, Math.toIntExact(offset), length, expanded);
+        final Executor executor,
+        final Consumer<@Nullable ByteBuffer> taken,
+        final Runnable end) {
+      super(executor);
+      this.body = new byte[length];
+      this.taken = taken;
+      this.end = end;
     }
 
-    /** Bytes that a message has at its place. */
-    int expanded() {
-      return kind == COMPRESSED ? sum : length;
+    /** Returns a body that names no sender. */
+    static ByteBuffer body(final ByteBuffer words) {
+      return summed(ByteBuffer.allocate(words.remaining() + SUM_BYTES).put(words.duplicate()));
     }
 
-    /**
-     * @param link not negative
-     * @param number not negative
-     */
-    static UploadId word(final int type, final long link, final int number, final int length) {
-      return new UploadId(WORD, type, link, number, length, 0);
+    /** Returns a body that does. */
+    static ByteBuffer body(final String sender, final ByteBuffer words) {
+      final byte[] name = sender.getBytes(StandardCharsets.UTF_8);
+      final ByteBuffer body =
+          ByteBuffer.allocate(Short.BYTES + name.length + words.remaining() + SUM_BYTES);
+      return summed(body.putShort((short) name.length).put(name).put(words.duplicate()));
     }
 
-    ShuffleBlockBatchId encode() {
-      if (kind == WORD) {
-        return new ShuffleBlockBatchId(
-            kind << KIND_SHIFT | type << TYPE_SHIFT, number, place, length);
-      }
-      if (kind == COMPRESSED) {
-        return new ShuffleBlockBatchId(
-            kind << KIND_SHIFT
-                | (int) (number >>> 63) << TOP_OF_NUMBER
-                | type << CODEC_SHIFT
-                | (length - 1),
-            number & Long.MAX_VALUE,
-            place,
-            sum);
-      }
-      final int first =
-          kind << KIND_SHIFT
-              | (int) (number >>> 63) << TOP_OF_NUMBER
-              | sum >>> 31 << TOP_OF_SUM
-              | (length - 1);
-      return new ShuffleBlockBatchId(
-          first, number & Long.MAX_VALUE, place, sum & Integer.MAX_VALUE);
+    private static ByteBuffer summed(final ByteBuffer body) {
+      return body.putInt(Crc32c.of(body.duplicate().flip())).flip();
     }
 
-    /** Takes any id apart, also one that makes no sense. */
-    static UploadId decode(final ShuffleBlockBatchId id) {
-      final int first = id.shuffleId();
-      final int kind = first >>> KIND_SHIFT;
-      final long transfer = id.mapId() | (long) (first >>> TOP_OF_NUMBER & 1) << 63;
-      if (kind == COMPRESSED) {
-        return new UploadId(
-            kind,
-            first >>> CODEC_SHIFT & CODEC_MASK,
-            transfer,
-            id.startReduceId(),
-            (first & COMPRESSED_MASK) + 1,
-            id.endReduceId());
+    /** Reads who says it; null if that makes no sense. */
+    static @Nullable String sender(final ByteBuffer words) {
+      if (words.remaining() < Short.BYTES) {
+        return null;
       }
-      if (kind != MESSAGE) {
-        final int type = first >>> TYPE_SHIFT & TYPE_MASK;
-        return new UploadId(kind, type, id.mapId(), id.startReduceId(), id.endReduceId(), 0);
+      final int length = words.getShort();
+      if (length <= 0 || length > words.remaining()) {
+        return null;
       }
-      final int sum = id.endReduceId() | (first >>> TOP_OF_SUM & 1) << 31;
-      final int length = (first & LENGTH_MASK) + 1;
-      return new UploadId(MESSAGE, 0, transfer, id.startReduceId(), length, sum);
+      final byte[] name = new byte[length];
+      words.get(name);
+      return new String(name, StandardCharsets.UTF_8);
+    }
+
+    @Override
+    void put(final int at, final ByteBuffer piece) {
+      final byte[] to = body;
+      if (to != null) {
+        piece.get(to, at, piece.remaining());
+      }
+    }
+
+    @Override
+    void read() {
+      final byte[] whole = body;
+      body = null;
+      try {
+        taken.accept(whole == null ? null : checked(whole));
+      } finally {
+        end.run();
+      }
+    }
+
+    /** Returns a body without its checksum; null if that is wrong. */
+    private static @Nullable ByteBuffer checked(final byte[] body) {
+      final int length = body.length - SUM_BYTES;
+      final boolean isWhole =
+          length >= 0
+              && ByteBuffer.wrap(body).getInt(length)
+                  == Crc32c.of(ByteBuffer.wrap(body, 0, length));
+      return isWhole ? ByteBuffer.wrap(body, 0, length) : null;
+    }
+
+    @Override
+    void dropped(final String why) {
+      body = null;
+      end.run();
     }
   }
 }

@@ -9,7 +9,7 @@ import io.zerohop.device.posix.Memory;
 import io.zerohop.shuffle.transport.remote.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
-import io.zerohop.spark.sent.Uploads.UploadId;
+import io.zerohop.spark.sent.Uploads.ArrivingMessage;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;

@@ -2,6 +2,7 @@ package io.zerohop.spark.sent;
 
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.conf.ZerohopConf;
+import io.zerohop.spark.sent.PortCarrier.SparkPort;
 import java.lang.reflect.Proxy;
 import java.util.Collection;
 import java.util.List;

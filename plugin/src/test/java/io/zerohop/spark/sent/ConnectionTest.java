@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
 import io.zerohop.spark.sent.Connections.Connection;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -2,7 +2,7 @@ package io.zerohop.spark.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.sent.SparkPort.PortEncryption;
+import io.zerohop.spark.sent.PortCarrier.PortEncryption;
 import org.apache.spark.SparkConf;
 import org.junit.jupiter.api.Test;
 

@@ -6,7 +6,6 @@ import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockPath;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Map;

@@ -6,7 +6,6 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.fetch.Fetch;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;

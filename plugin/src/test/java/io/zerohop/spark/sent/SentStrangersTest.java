@@ -10,8 +10,8 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.PortCarrier.KnownNeighbours;
+import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import io.zerohop.spark.sent.Uploads.Reply;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -102,7 +102,7 @@ class SentStrangersTest {
   private static Reply say(
       final Connection by, final int type, final String name, final int number, final ByteBuffer it)
       throws Exception {
-    final ByteBuffer body = WordBodies.body(name, it);
+    final ByteBuffer body = ArrivingWord.body(name, it);
     final byte[] bytes = new byte[body.remaining()];
     body.get(bytes);
     return upload(by, UploadId.word(type, LINK, number, bytes.length), bytes);
@@ -147,7 +147,7 @@ class SentStrangersTest {
   @Test
   void roomThatIsAskedForAndNotFilledIsGivenBack() throws Exception {
     for (int i = 0; i < 50; i++) {
-      for (final int said : new int[] {Integer.MAX_VALUE, PortCarrier.MAX_QUESTION_BYTES}) {
+      for (final int said : new int[] {Integer.MAX_VALUE, ServedLinks.MAX_QUESTION_BYTES}) {
         for (final int type : new int[] {UploadId.QUESTION, UploadId.BYE, UploadId.ANSWER}) {
           assertThat(upload(toOwner, UploadId.word(type, LINK, 0, said), new byte[10]))
               .isEqualTo(Reply.DROPPED);
@@ -203,7 +203,7 @@ class SentStrangersTest {
               await(over);
             }
           });
-      final byte[] body = new byte[PortCarrier.MAX_QUESTION_BYTES];
+      final byte[] body = new byte[ServedLinks.MAX_QUESTION_BYTES];
       final UploadId id = UploadId.word(UploadId.QUESTION, LINK, 0, body.length);
       // A ping that the owner reads before the last of them takes its place: then one more comes.
       while (uploads.size() < FILL
@@ -348,7 +348,7 @@ class SentStrangersTest {
                     .isEqualTo(Reply.DROPPED);
                 final UploadId answer = UploadId.word(UploadId.ANSWER, any >>> 1, i % 4, 100);
                 assertThat(upload(toReader, answer, new byte[100])).isEqualTo(Reply.DROPPED);
-                final ByteBuffer nothing = WordBodies.body(ByteBuffer.allocate(0));
+                final ByteBuffer nothing = ArrivingWord.body(ByteBuffer.allocate(0));
                 upload(
                     toReader,
                     UploadId.word(UploadId.LOST, any >>> 1, i % 2, nothing.remaining()),

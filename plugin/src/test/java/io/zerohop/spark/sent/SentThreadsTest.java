@@ -28,7 +28,7 @@ class SentThreadsTest {
   private static final int SAMPLES = 400;
 
   /** What event loops do for us: seen in the samples, else they would say nothing. */
-  private static final List<String> MOVES = List.of("ArrivingMessage.bytes", "Uploads.take");
+  private static final List<String> MOVES = List.of("Arriving.bytes", "Uploads.take");
 
   /** Parts of names of classes, none of which has anything to do there. */
   private static final List<String> WORK =

@@ -10,7 +10,7 @@ import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.spark.TlsKeys;
-import io.zerohop.spark.sent.SparkPort.PortEncryption;
+import io.zerohop.spark.sent.PortCarrier.PortEncryption;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;

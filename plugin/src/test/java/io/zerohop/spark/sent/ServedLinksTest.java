@@ -44,6 +44,7 @@ class ServedLinksTest {
             }
           },
           this::connect,
+          Runnable::run,
           Runnable::run);
 
   private Connection connect(final String executorId) {

@@ -2,7 +2,6 @@ package io.zerohop.spark.sent;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.TestNodes;
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;

@@ -1,6 +1,5 @@
 package io.zerohop.spark.sent;
 
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
 import org.apache.spark.network.shuffle.protocol.BlockTransferMessage;

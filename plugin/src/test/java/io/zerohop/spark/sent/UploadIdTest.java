@@ -2,7 +2,6 @@ package io.zerohop.spark.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.sent.Uploads.UploadId;
 import java.util.Random;
 import org.apache.spark.storage.BlockId;
 import org.apache.spark.storage.BlockId$;
