@@ -113,7 +113,7 @@ final class NodeParts {
   final @Nullable SendingNode sending;
 
   /** Those of both that there are. */
-  private final List<RemoteNode<?, ?>> ways = new ArrayList<>();
+  private final List<RemoteNode<?>> ways = new ArrayList<>();
 
   final List<SharedTransfers> shared = new ArrayList<>();
 
@@ -267,7 +267,7 @@ final class NodeParts {
   }
 
   /** Keeps a way between nodes, if there is one. */
-  private <N extends RemoteNode<?, ?>> @Nullable N added(final @Nullable N way, final Undo begun) {
+  private <N extends RemoteNode<?>> @Nullable N added(final @Nullable N way, final Undo begun) {
     if (way != null) {
       ways.add(way);
       begun.add(way);
@@ -276,7 +276,7 @@ final class NodeParts {
   }
 
   /** What all ways between nodes count. */
-  long sum(final ToLongFunction<RemoteNode<?, ?>> count) {
+  long sum(final ToLongFunction<RemoteNode<?>> count) {
     return ways.stream().mapToLong(count).sum();
   }
 
@@ -455,7 +455,7 @@ final class NodeParts {
               + executorId
               + " ends while its housekeeping is still at work; its memory stays mapped");
     }
-    for (final RemoteNode<?, ?> way : ways) {
+    for (final RemoteNode<?> way : ways) {
       if (way.isAlive()) {
         throw new IllegalStateException(
             "executor "

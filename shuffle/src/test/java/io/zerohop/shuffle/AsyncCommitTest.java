@@ -14,9 +14,11 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
+import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.RemoteService;
 import io.zerohop.shuffle.transport.remote.Sends;
-import io.zerohop.shuffle.transport.remote.SentReader;
+import io.zerohop.shuffle.transport.remote.ServedReader.SentReader;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
@@ -368,10 +370,17 @@ class AsyncCommitTest {
   private static RemoteService<SentReader> service(final ShuffleNode owner, final Duration limit) {
     final NodeParts parts = owner.parts;
     final Slabs slabs = new Slabs(parts.devices.host()::hostBuffer, 0, Clock.system());
-    final Sends sends =
-        new Sends(null, slabs, parts.devices, Config.defaults(), Clock.system(), Runnable::run);
-    return new RemoteService<>(
-        1, sends, parts.outputs, limit, Clock.system(), Runnable::run, Runnable::run);
+    final Config conf =
+        Config.defaults().with("device.timeout", limit).with("request.timeout", Duration.ZERO);
+    return new Sends(
+        conf,
+        new Self("owner", 1, ContactListener.NONE, Clock.system()),
+        parts.outputs,
+        Runnable::run,
+        Runnable::run,
+        null,
+        slabs,
+        parts.devices);
   }
 
   /** As a thread of Spark's that serves other connections, too. */

@@ -37,7 +37,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
@@ -156,15 +155,14 @@ public final class PortCarrier implements Carrier {
   }
 
   @Override
-  public Road connect(final byte[] address, final Consumer<String> onFailure) {
+  public Road connect(final byte[] address) {
     final String executorId = new String(address, StandardCharsets.UTF_8);
     return new PortRoad(
         () -> connectTo(executorId),
         connections.threads(),
         roads,
         new CodecChoice(port.codec(), clock),
-        transfer -> tellLost(executorId, transfer),
-        onFailure);
+        transfer -> tellLost(executorId, transfer));
   }
 
   private void tellLost(final String executorId, final long transfer) {

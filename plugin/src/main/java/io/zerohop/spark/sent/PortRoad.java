@@ -21,7 +21,6 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
-import java.util.function.Consumer;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -46,8 +45,6 @@ final class PortRoad implements Road {
   private final Supplier<Connection> connector;
   private final int maxConnections;
   private final Means means;
-  private final Consumer<String> onFailure;
-  private final AtomicBoolean failed = new AtomicBoolean();
 
   /** The first is there from the start. */
   private final List<Lane> lanes = new CopyOnWriteArrayList<>();
@@ -55,7 +52,9 @@ final class PortRoad implements Road {
   /** Whether a connection is being opened, or could not be: the road goes on with those it has. */
   private final AtomicBoolean widening = new AtomicBoolean();
 
+  /** Also once a connection was lost. */
   private volatile boolean closed;
+
   private final CodecChoice codecs;
   private final LongConsumer lost;
 
@@ -80,7 +79,6 @@ final class PortRoad implements Road {
    * @param maxConnections how many there may be, at least 1
    * @param codecs chooses for this road alone
    * @param lost tells the reader that messages of a transfer will not come; does not wait
-   * @param onFailure called once, by any thread, when a connection is lost; must not wait
    * @throws RuntimeException of the connector
    */
   PortRoad(
@@ -88,28 +86,20 @@ final class PortRoad implements Road {
       final int maxConnections,
       final Means means,
       final CodecChoice codecs,
-      final LongConsumer lost,
-      final Consumer<String> onFailure) {
+      final LongConsumer lost) {
     this.connector = connector;
     this.maxConnections = maxConnections;
     this.means = means;
     this.codecs = codecs;
     this.lost = lost;
-    this.onFailure = onFailure;
     open(connector.get());
   }
 
   private void open(final Connection made) {
     lanes.add(new Lane(made, new AtomicInteger()));
-    made.onClosed(this::fail);
+    made.onClosed(this::close);
     if (closed) {
       made.close(); // Whoever closed the road did not see it.
-    }
-  }
-
-  private void fail() {
-    if (failed.compareAndSet(false, true)) {
-      onFailure.accept("a connection to it was lost");
     }
   }
 
@@ -182,7 +172,7 @@ final class PortRoad implements Road {
       final long address,
       final int bytes,
       final Completion done) {
-    if (failed.get() || closed) {
+    if (closed) {
       done.done("the connection was lost"); // Netty's threads may have ended with it.
       return;
     }
@@ -296,6 +286,11 @@ final class PortRoad implements Road {
   @Override
   public void lost(final long id) {
     lost.accept(id);
+  }
+
+  @Override
+  public boolean alive() {
+    return !closed;
   }
 
   @Override

@@ -307,7 +307,7 @@ public final class PathChooser {
      * staged, with Spark's patience.
      */
     private void throwIfDead(
-        final ExchangeException e, final RemoteNode<?, ?> way, final ShuffleCode code) {
+        final ExchangeException e, final RemoteNode<?> way, final ShuffleCode code) {
       final boolean refused = e.reason() == Reason.REFUSED;
       // One that is just dying may still accept a connection, and then reset it.
       final boolean doubtful =

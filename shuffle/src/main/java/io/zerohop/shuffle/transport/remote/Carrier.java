@@ -8,7 +8,6 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import java.time.Duration;
-import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,11 +27,10 @@ public interface Carrier extends AutoCloseable {
    * that is not there shows in what is sent to it.
    *
    * @param address what {@link #address} gave there
-   * @param onFailure called once, by any thread, when the other is found to be lost; must not wait
    * @return owned by the caller
    * @throws CarrierException if the address is none, or cannot be reached from here
    */
-  Road connect(byte[] address, Consumer<String> onFailure);
+  Road connect(byte[] address);
 
   /** Returns the sizes of its messages. */
   MessageSizes sizes();
@@ -82,8 +80,8 @@ public interface Carrier extends AutoCloseable {
   }
 
   /**
-   * A connection to one other executor, over which messages are sent. Thread safe; calls return at
-   * once.
+   * A connection to one other executor, over which messages are sent. Once the other is found to be
+   * lost it is closed. Thread safe; calls return at once.
    */
   interface Road extends AutoCloseable {
 
@@ -104,6 +102,9 @@ public interface Carrier extends AutoCloseable {
      * @param id names the transfer
      */
     void lost(long id);
+
+    /** Returns whether it was neither closed nor lost, as far as is known. */
+    boolean alive();
 
     /** Gives up what is under way, whose completions follow, and disconnects. Idempotent. */
     @Override

@@ -13,9 +13,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
-import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
-import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -36,15 +34,13 @@ import org.slf4j.LoggerFactory;
  * elsewhere that it serves. An owner is connected when a reader first needs it, and again after a
  * loss or a long idle time. Thread safe; owns both.
  *
- * @param <R> readers that are served
  * @param <P> owners that are read
  */
-public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
-    implements AutoCloseable {
+public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable {
   protected final RemoteThreads threads;
   protected final Slabs slabs;
   private final Duration connectLimit;
-  private final RemoteService<R> service;
+  private final RemoteService<?> service;
   protected final Config conf;
   protected final Clock clock;
   private final Map<Long, Contact> contacts = new ConcurrentHashMap<>();
@@ -59,7 +55,7 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
    */
   protected RemoteNode(
       final Duration connectLimit,
-      final RemoteService<R> service,
+      final RemoteService<?> service,
       final RemoteThreads threads,
       final Slabs slabs,
       final Config conf,
@@ -103,23 +99,6 @@ public abstract class RemoteNode<R extends ServedReader, P extends RemotePeer>
     for (final Throwable failure : failed.getSuppressed()) {
       ShuffleCode.START_NOT_UNDONE.says("failed to roll back a partial start").warn(log, failure);
     }
-  }
-
-  /** Makes what serves readers. */
-  protected static <R extends ServedReader> RemoteService<R> service(
-      final Config conf,
-      final Self self,
-      final RemoteService.CarrierAnswers<R> answers,
-      final BlockHolder holder,
-      final RemoteThreads threads) {
-    return new RemoteService<>(
-        self.incarnation(),
-        answers,
-        holder,
-        conf.readyTimeout(),
-        self.clock(),
-        threads.answers(),
-        threads.sends());
   }
 
   /**

@@ -3,7 +3,9 @@ package io.zerohop.shuffle.transport.remote;
 import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -21,12 +23,12 @@ import org.slf4j.LoggerFactory;
 
 /**
  * The owner's side: tells readers where blocks lie, and holds them in the meantime. See {@link
- * Wire} for what can be asked; each way between nodes has more. Leases are those of blocks that are
- * sent and of those that are got by UCX. Thread safe.
+ * Wire} for what can be asked; each way between nodes answers more. Leases are those of blocks that
+ * are sent and of those that are got by UCX. Thread safe.
  *
  * @param <R> what is kept of a reader
  */
-public final class RemoteService<R extends ServedReader> implements ControlService {
+public abstract class RemoteService<R extends ServedReader> implements ControlService {
   private static final Logger LOG = LoggerFactory.getLogger(RemoteService.class);
 
   /** A reader that has not passed by then is taken for one that never will. */
@@ -35,10 +37,10 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   /** How long memory stays for a reader that is gone: what it had asked for may still be read. */
   private static final Duration GRACE = Duration.ofSeconds(10);
 
+  protected final Config conf;
+  protected final Clock clock;
   private final long incarnation;
-  private final CarrierAnswers<R> more;
   private final BlockHolder holder;
-  private final Clock clock;
   private final Executor quick;
   private final Executor slow;
   private final Map<Long, R> readers = new ConcurrentHashMap<>();
@@ -47,7 +49,6 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   /** Requests for blocks whose copies have not ended: threads that answer do not wait for a GPU. */
   private final Queue<Waiting<R>> waiting = new ConcurrentLinkedQueue<>();
 
-  private final Duration readyLimit;
   private final AtomicLong nextLease = new AtomicLong();
 
   /**
@@ -59,34 +60,57 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
       R reader, ServedLease lease, Consumer<ByteBuffer> answer, long due) {}
 
   /**
-   * @param incarnation which life of this executor answers
-   * @param more what only this way is asked
-   * @param readyLimit longest time for copies of map outputs that are published
-   * @param clock by which leases end
+   * @param conf says how long copies of map outputs that are published may take
+   * @param self which life of this executor answers, and the clock by which leases end
    * @param quick answers, which takes no time but more than a channel's thread should
    * @param slow lets go of what readers had
    */
-  public RemoteService(
-      final long incarnation,
-      final CarrierAnswers<R> more,
+  protected RemoteService(
+      final Config conf,
+      final Self self,
       final BlockHolder holder,
-      final Duration readyLimit,
-      final Clock clock,
       final Executor quick,
       final Executor slow) {
-    this.incarnation = incarnation;
-    this.more = more;
+    this.conf = conf;
+    this.clock = self.clock();
+    this.incarnation = self.incarnation();
     this.holder = holder;
-    this.readyLimit = readyLimit;
-    this.clock = clock;
     this.quick = quick;
     this.slow = slow;
   }
 
+  /**
+   * Returns what is kept of a reader that has just come.
+   *
+   * @param left takes over leases that it does not end itself
+   */
+  protected abstract R reader(Consumer<ServedLease> left);
+
+  /**
+   * Returns the end of the response to a reader that introduces itself.
+   *
+   * @param address where bytes are sent to it; empty if none are
+   * @param gpu whether the reader would get GPU memory
+   */
+  protected abstract byte[] hello(R reader, byte[] address, boolean gpu);
+
+  /**
+   * Answers a question that only this way has, now or later. Called on a thread that may take some
+   * time, but not wait.
+   *
+   * @param kind names the question
+   * @param question what follows, to be kept by nobody
+   * @param answer to be called once
+   * @throws RuntimeException to refuse; the words travel to the reader
+   */
+  protected abstract void answer(
+      byte kind, ByteBuffer question, R reader, Consumer<ByteBuffer> answer);
+
   @Override
-  public void asked(final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
+  public final void asked(
+      final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     final ByteBuffer copy = ByteBuffer.allocate(question.remaining()).put(question).flip();
-    final R reader = readers.computeIfAbsent(link, first -> more.reader(left::add));
+    final R reader = readers.computeIfAbsent(link, first -> reader(left::add));
     quick.execute(() -> answerOrRefuse(reader, copy, answer));
   }
 
@@ -111,7 +135,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
       case Wire.CLOSE ->
           answer.accept(
               Wire.granted(1).put((byte) (reader.drop(question.getLong()) ? 1 : 0)).flip());
-      default -> more.answer(kind, question, reader, answer);
+      default -> answer(kind, question, reader, answer);
     }
   }
 
@@ -120,7 +144,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
       throw new IllegalArgumentException(
           "the executors run different versions of Zerohop; give all the same jar");
     }
-    final byte[] rest = more.hello(reader, Wire.bytes(question), question.get() != 0);
+    final byte[] rest = hello(reader, Wire.bytes(question), question.get() != 0);
     final ByteBuffer answer = Wire.granted(4 + 8 + rest.length);
     return answer.putInt(Wire.VERSION).putLong(incarnation).put(rest).flip();
   }
@@ -130,7 +154,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     if (lease.isReady()) {
       answer.accept(grant(reader, lease));
     } else {
-      waiting.add(new Waiting<>(reader, lease, answer, clock.in(readyLimit)));
+      waiting.add(new Waiting<>(reader, lease, answer, clock.in(conf.readyTimeout())));
     }
   }
 
@@ -174,8 +198,12 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     }
   }
 
-  /** Runs a chore on another thread, if one is available. */
-  static void inBackground(final Executor executor, final Runnable chore) {
+  /** Runs what takes long on another thread, if one is available. */
+  final void inBackground(final Runnable chore) {
+    inBackground(slow, chore);
+  }
+
+  private static void inBackground(final Executor executor, final Runnable chore) {
     try {
       executor.execute(chore);
     } catch (final RejectedExecutionException e) {
@@ -188,7 +216,7 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
    * who are gone have left. To be called some ten times a second.
    */
   @SuppressWarnings("ModifyCollectionInEnhancedForLoop") // A concurrent queue.
-  public void maintain() {
+  public final void maintain() {
     answerWaiting();
     readers.values().forEach(reader -> reader.expire(LEASE_LIMIT.toNanos()));
     for (final ServedLease lease : left) {
@@ -200,27 +228,27 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
   }
 
   /** Readers that are connected and have asked something. */
-  public int readers() {
+  public final int readers() {
     return readers.size();
   }
 
   /** Leases that readers hold here. */
-  public int leases() {
+  public final int leases() {
     return waiting.size()
         + left.size()
         + readers.values().stream().mapToInt(ServedReader::leases).sum();
   }
 
   @Override
-  public void disconnected(final long link) {
+  public final void disconnected(final long link) {
     final R reader = readers.remove(link);
     if (reader != null) {
-      inBackground(slow, reader::close);
+      inBackground(reader::close);
     }
   }
 
   /** Ends all leases. What reads the memory must have ended. */
-  public void close() {
+  public final void close() {
     readers.values().forEach(ServedReader::close);
     readers.clear();
     for (Waiting<R> next = waiting.poll(); next != null; next = waiting.poll()) {
@@ -229,39 +257,6 @@ public final class RemoteService<R extends ServedReader> implements ControlServi
     for (ServedLease lease = left.poll(); lease != null; lease = left.poll()) {
       lease.release();
     }
-  }
-
-  /**
-   * An owner's responses to requests that only one carrier has. Thread safe.
-   *
-   * @param <R> what is kept of a reader
-   */
-  public interface CarrierAnswers<R extends ServedReader> {
-
-    /**
-     * A reader that has just come.
-     *
-     * @param left takes over leases that it does not end itself
-     */
-    R reader(Consumer<ServedLease> left);
-
-    /**
-     * Returns the end of the response to a reader that introduces itself.
-     *
-     * @param address where bytes are sent to it; empty if none are
-     * @param gpu whether the reader would get GPU memory
-     */
-    byte[] hello(R reader, byte[] address, boolean gpu);
-
-    /**
-     * Answers a question, now or later. Called on a thread that may take some time, but not wait.
-     *
-     * @param kind names the question
-     * @param question what follows, to be kept by nobody
-     * @param answer to be called once
-     * @throws RuntimeException to refuse; the words travel to the reader
-     */
-    void answer(byte kind, ByteBuffer question, R reader, Consumer<ByteBuffer> answer);
   }
 
   /** Finds an owner's map outputs. Thread safe. */

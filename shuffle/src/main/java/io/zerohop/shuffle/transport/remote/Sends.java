@@ -2,14 +2,15 @@ package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.Self;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
+import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteExtents.ReceiveLayout;
-import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
-import io.zerohop.shuffle.transport.remote.SentReader.MessageSender;
+import io.zerohop.shuffle.transport.remote.ServedReader.SentReader;
 import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import java.nio.ByteBuffer;
@@ -24,56 +25,54 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Sends readers the blocks on which they hold leases. Thread safe. */
-public final class Sends implements CarrierAnswers<SentReader> {
+/** Gives readers leases on blocks, and sends the blocks. Thread safe. */
+public final class Sends extends RemoteService<SentReader> {
   private static final Logger LOG = LoggerFactory.getLogger(Sends.class);
 
   private final Carrier carrier;
   private final Slabs slabs;
   private final Devices devices;
-  private final Config conf;
-  private final Clock clock;
-  private final Executor slow;
   private final SendQueue queue;
 
   /**
-   * @param slabs what small blocks are sent from; stay the caller's
    * @param conf bounds copies on the GPU, and what is being sent at a time
-   * @param clock by which what is sent takes its time
+   * @param self by whose clock what is sent takes its time
    * @param slow makes copies, and waits for the GPU
+   * @param slabs what small blocks are sent from; stay the caller's
    */
   public Sends(
+      final Config conf,
+      final Self self,
+      final BlockHolder holder,
+      final Executor quick,
+      final Executor slow,
       final Carrier carrier,
       final Slabs slabs,
-      final Devices devices,
-      final Config conf,
-      final Clock clock,
-      final Executor slow) {
+      final Devices devices) {
+    super(conf, self, holder, quick, slow);
     this.carrier = carrier;
     this.slabs = slabs;
     this.devices = devices;
-    this.conf = conf;
-    this.clock = clock;
-    this.slow = slow;
     this.queue = new SendQueue(slow, conf.fetch().receiveBuffers());
   }
 
   @Override
-  public SentReader reader(final Consumer<ServedLease> left) {
-    return new SentReader(carrier, this::inBackground, left, clock);
+  protected SentReader reader(final Consumer<ServedLease> left) {
+    return new SentReader(carrier, left, clock);
   }
 
   @Override
-  public byte[] hello(final SentReader reader, final byte[] address, final boolean gpu) {
+  protected byte[] hello(final SentReader reader, final byte[] address, final boolean gpu) {
     reader.address(address);
     return new byte[0];
   }
 
   @Override
-  public void answer(
+  protected void answer(
       final byte kind,
       final ByteBuffer question,
       final SentReader reader,
@@ -105,7 +104,7 @@ public final class Sends implements CarrierAnswers<SentReader> {
       queue.ended(reader, bytes);
       words = Wire.refusal(e);
     }
-    RemoteService.tell(answer, words);
+    tell(answer, words);
   }
 
   /**
@@ -157,10 +156,6 @@ public final class Sends implements CarrierAnswers<SentReader> {
           .warn(LOG, e);
     }
     queue.ended(reader, bytes);
-  }
-
-  private void inBackground(final Runnable chore) {
-    RemoteService.inBackground(slow, chore);
   }
 
   /** Bytes of the windows that are being sent. */
@@ -395,6 +390,111 @@ public final class Sends implements CarrierAnswers<SentReader> {
         LOG.debug("nothing more is sent", e);
       }
       return true;
+    }
+  }
+
+  /**
+   * Sends the messages of one transfer to a reader, a few concurrently. Any thread may be the one
+   * that sends the next.
+   */
+  static final class MessageSender {
+    private final Road to;
+    private final long transfer;
+    private final List<Message> messages;
+    private final int atOnce;
+    private final Consumer<@Nullable String> end;
+    private int next;
+    private int underWay;
+    private @Nullable String failure;
+    private boolean ended;
+
+    /** Bytes of this process that go to an offset of the transfer. */
+    record Message(long offset, long address, long bytes) {}
+
+    /**
+     * @param atOnce how many are under way at a time
+     * @param end called once, when none is under way any more, with the reason unless all were sent
+     */
+    MessageSender(
+        final Road to,
+        final long transfer,
+        final List<Message> messages,
+        final int atOnce,
+        final Consumer<@Nullable String> end) {
+      this.to = to;
+      this.transfer = transfer;
+      this.messages = messages;
+      this.atOnce = atOnce;
+      this.end = end;
+    }
+
+    void start() {
+      sendMore();
+    }
+
+    /** Bytes of all messages. */
+    long bytes() {
+      return messages.stream().mapToLong(Message::bytes).sum();
+    }
+
+    /** Returns the reason why not all messages are sent; absent while they are. */
+    synchronized @Nullable String failure() {
+      return failure;
+    }
+
+    /**
+     * Returns the response with the number of bytes; a refusal if it is known that they will not
+     * come, for which the reader would wait.
+     */
+    ByteBuffer answer() {
+      final String failed = failure();
+      return failed == null
+          ? Wire.granted(Long.BYTES).putLong(bytes()).flip()
+          : Wire.refusal(new CarrierException("the blocks cannot be sent: " + failed, null));
+    }
+
+    private void sendMore() {
+      final List<Message> now = new ArrayList<>();
+      synchronized (this) {
+        while (failure == null && next < messages.size() && underWay < atOnce) {
+          now.add(messages.get(next++));
+          underWay++;
+        }
+      }
+      for (final Message message : now) {
+        send(message);
+      }
+      finish();
+    }
+
+    /** A message that cannot even be begun has failed, like one that got lost. */
+    private void send(final Message message) {
+      try {
+        to.send(transfer, message.offset(), message.address(), message.bytes(), this::sent);
+      } catch (final RuntimeException | OutOfMemoryError e) { // Of direct memory, mostly.
+        sent(String.valueOf(e.getMessage()));
+      }
+    }
+
+    private void sent(final @Nullable String failed) {
+      synchronized (this) {
+        underWay--;
+        failure = failure == null ? failed : failure;
+      }
+      sendMore();
+    }
+
+    private void finish() {
+      synchronized (this) {
+        if (ended || underWay > 0 || (failure == null && next < messages.size())) {
+          return;
+        }
+        ended = true;
+      }
+      if (failure != null) {
+        to.lost(transfer); // The reader may have been told already that they come.
+      }
+      end.accept(failure);
     }
   }
 }

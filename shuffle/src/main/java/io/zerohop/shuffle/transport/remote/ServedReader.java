@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.remote;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Signal;
 import io.zerohop.device.Undo;
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.OwnOutput;
@@ -11,6 +12,7 @@ import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -262,6 +264,97 @@ public class ServedReader {
         }
         outputs.forEach(OwnOutput::release);
       }
+    }
+  }
+
+  /** A reader that receives blocks, with the connection to it. Thread safe. */
+  public static final class SentReader extends ServedReader {
+    private final Carrier carrier;
+
+    /** When transfers began that are still being sent. */
+    private final Map<Long, Long> sending = new ConcurrentHashMap<>();
+
+    @GuardedBy("this")
+    private byte @Nullable [] address;
+
+    /** The way to the reader, good or lost; absent before the first message. */
+    @GuardedBy("this")
+    private @Nullable Road back;
+
+    SentReader(final Carrier carrier, final Consumer<ServedLease> left, final Clock clock) {
+      super(left, clock);
+      this.carrier = carrier;
+    }
+
+    /** The reader has said where it is. */
+    synchronized void address(final byte[] told) {
+      address = told;
+    }
+
+    /**
+     * The way to the reader: a new one where the last was lost. May wait for the carrier, a limited
+     * time.
+     *
+     * @throws ZerohopException (FALLBACK) if it cannot be reached or has not said where it is
+     */
+    synchronized Road back() {
+      if (address == null || isGone()) {
+        throw new ZerohopException(
+            ZerohopException.Category.FALLBACK, "the reader has left, or has not sent its address");
+      }
+      final Road known = back;
+      if (known != null && known.alive()) {
+        return known;
+      }
+      drop();
+      final Road made = carrier.connect(address);
+      back = made;
+      return made;
+    }
+
+    /** The next message goes by a new road. */
+    private synchronized void drop() {
+      if (back != null) {
+        back.close();
+        back = null;
+      }
+    }
+
+    /** Messages of a transfer are on their way to the reader, until {@link #sent}. */
+    void sends(final long transfer) {
+      sending.put(transfer, clock().nanos());
+    }
+
+    /** None of them is any more. */
+    void sent(final long transfer) {
+      sending.remove(transfer);
+    }
+
+    /**
+     * Besides what all readers leave: if it has not even taken what was sent to it, the way to it
+     * is closed, with which all of that ends. It holds memory of this process, and a place that
+     * others wait for.
+     */
+    @Override
+    void expire(final long nanos) {
+      final long now = clock().nanos();
+      if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
+        sending.replaceAll((transfer, since) -> now); // It ends in the background.
+        ShuffleCode.SEND_NOT_TAKEN
+            .says(
+                "a reader on another node did not take what was sent to it for "
+                    + nanos / 1_000_000_000
+                    + " s; it will ask again")
+            .warn(LOG);
+        drop();
+      }
+      super.expire(nanos);
+    }
+
+    @Override
+    void close() {
+      super.close(); // Nobody makes a way back any more.
+      drop();
     }
   }
 }

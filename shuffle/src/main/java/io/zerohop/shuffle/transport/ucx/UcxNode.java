@@ -23,7 +23,6 @@ import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.RemoteService;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
-import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
 import io.zerohop.shuffle.transport.remote.RemoteTransfer;
 import io.zerohop.shuffle.transport.remote.ServedReader;
 import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
@@ -45,6 +44,7 @@ import java.nio.ByteBuffer;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -55,7 +55,7 @@ import org.slf4j.LoggerFactory;
  * An executor's part of the path between nodes: it serves its own map outputs to readers elsewhere
  * and moves what they hold here. Thread safe; owns UCX and the control channel.
  */
-public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
+public final class UcxNode extends RemoteNode<UcxPeer> {
   private static final Logger LOG = LoggerFactory.getLogger(UcxNode.class);
 
   private final UcxEngine engine;
@@ -72,7 +72,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
       final RemoteThreads threads,
       final @Nullable FabricReader fabric,
       final ControlChannel channel,
-      final RemoteService<ServedReader> service,
+      final UcxAnswers service,
       final PeerConnector connector,
       final Config conf,
       final Clock clock) {
@@ -148,8 +148,9 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
           final TransferMemory memory =
               TransferMemory.of(engine, self.incarnation(), devices, tiers, conf, clock);
           begun.add(memory);
-          final RemoteService<ServedReader> service =
-              service(conf, self, new UcxAnswers(engine, memory, clock), holder, threads);
+          final UcxAnswers service =
+              new UcxAnswers(
+                  conf, self, holder, threads.answers(), threads.sends(), engine, memory);
           final FabricReader fabric =
               clique.isEmpty()
                   ? null
@@ -265,30 +266,36 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
   }
 
   /** Data for readers that get from this owner's memory. Thread safe. */
-  public static final class UcxAnswers implements CarrierAnswers<ServedReader> {
+  public static final class UcxAnswers extends RemoteService<ServedReader> {
     private static final Logger LOG = LoggerFactory.getLogger(UcxAnswers.class);
 
     private final UcxEngine engine;
     private final TransferMemory memory;
-    private final Clock clock;
 
     /**
+     * @param slow lets go of what readers had
      * @param memory what is read; stays the caller's
-     * @param clock by which readers take their time
      */
-    public UcxAnswers(final UcxEngine engine, final TransferMemory memory, final Clock clock) {
+    public UcxAnswers(
+        final Config conf,
+        final Self self,
+        final BlockHolder holder,
+        final Executor quick,
+        final Executor slow,
+        final UcxEngine engine,
+        final TransferMemory memory) {
+      super(conf, self, holder, quick, slow);
       this.engine = engine;
       this.memory = memory;
-      this.clock = clock;
     }
 
     @Override
-    public ServedReader reader(final Consumer<ServedLease> left) {
+    protected ServedReader reader(final Consumer<ServedLease> left) {
       return new ServedReader(left, clock);
     }
 
     @Override
-    public byte[] hello(final ServedReader reader, final byte[] address, final boolean gpu) {
+    protected byte[] hello(final ServedReader reader, final byte[] address, final boolean gpu) {
       final byte[] own = engine.address();
       final TestTarget near = TestTarget.of(memory.hostTest());
       final TestTarget far = gpu ? gpuTarget() : TestTarget.NONE;
@@ -316,7 +323,7 @@ public final class UcxNode extends RemoteNode<ServedReader, UcxPeer> {
     }
 
     @Override
-    public void answer(
+    protected void answer(
         final byte kind,
         final ByteBuffer question,
         final ServedReader reader,

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.SendingNode.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;

@@ -5,7 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
-import io.zerohop.shuffle.transport.remote.SentReader.MessageSender;
+import io.zerohop.shuffle.transport.remote.Sends.MessageSender;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -40,6 +40,11 @@ class MessageSenderTest {
         @Override
         public void lost(final long id) {
           lost.add(id);
+        }
+
+        @Override
+        public boolean alive() {
+          return !broken;
         }
 
         @Override

@@ -7,10 +7,11 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
+import io.zerohop.shuffle.transport.ContactListener;
+import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
-import io.zerohop.shuffle.transport.remote.RemoteService.CarrierAnswers;
+import io.zerohop.shuffle.transport.remote.ServedReader.SentReader;
 import java.nio.ByteBuffer;
-import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.CompletableFuture;
@@ -42,19 +43,13 @@ public class RemoteServiceTest {
 
   private RemoteService<SentReader> service(final Executor slow) {
     final Slabs slabs = new Slabs(devices.host()::hostBuffer, 0, Clock.system());
-    return serviceOfNothing(
-        new Sends(null, slabs, devices, Config.defaults(), Clock.system(), slow), slow);
+    return new Sends(Config.defaults(), SELF, NOTHING, Runnable::run, slow, null, slabs, devices);
   }
 
-  /** Serves an owner that holds no map output; all but sending by the caller. */
-  public static <R extends ServedReader> RemoteService<R> serviceOfNothing(
-      final CarrierAnswers<R> more, final Executor slow) {
-    return new RemoteService<>(
-        1, more, NOTHING, Duration.ofMinutes(1), Clock.system(), Runnable::run, slow);
-  }
+  public static final Self SELF = new Self("owner", 1, ContactListener.NONE, Clock.system());
 
   /** An owner without map outputs. */
-  static final BlockHolder NOTHING =
+  public static final BlockHolder NOTHING =
       new BlockHolder() {
         @Override
         public OwnOutput retain(final int shuffleId, final long mapId) {

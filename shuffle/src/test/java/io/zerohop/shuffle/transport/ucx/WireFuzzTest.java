@@ -6,7 +6,7 @@ import com.code_intelligence.jazzer.junit.FuzzTest;
 import io.zerohop.device.Fuzz;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.exchange.OpaqueHandle;
-import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.remote.RemoteExtents;
 import io.zerohop.shuffle.transport.remote.RemoteService;
 import io.zerohop.shuffle.transport.remote.RemoteServiceTest;
@@ -37,9 +37,14 @@ class WireFuzzTest {
   private static final long LINK = 1;
 
   private final RemoteService<ServedReader> service =
-      RemoteServiceTest.serviceOfNothing(
-          new UcxAnswers(null, new TransferMemory(null, null, null, null, null), Clock.system()),
-          Runnable::run);
+      new UcxAnswers(
+          Config.defaults(),
+          RemoteServiceTest.SELF,
+          RemoteServiceTest.NOTHING,
+          Runnable::run,
+          Runnable::run,
+          null,
+          new TransferMemory(null, null, null, null, null));
 
   @AfterEach
   void close() {

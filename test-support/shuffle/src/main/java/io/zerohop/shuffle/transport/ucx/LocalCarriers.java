@@ -16,7 +16,6 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.Consumer;
 import org.agrona.UnsafeAccess;
 
 /**
@@ -55,7 +54,7 @@ final class LocalCarriers {
     }
 
     @Override
-    public Road connect(final byte[] address, final Consumer<String> onFailure) {
+    public Road connect(final byte[] address) {
       final LocalCarrier to = carriers.get(ByteBuffer.wrap(address).getLong());
       if (to == null) {
         throw new CarrierException("there is no such executor", null);
@@ -128,6 +127,11 @@ final class LocalCarriers {
     @Override
     public void lost(final long transfer) {
       to.arrivals.lost(transfer, "its owner could not send it");
+    }
+
+    @Override
+    public boolean alive() {
+      return true;
     }
 
     @Override
