@@ -7,7 +7,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -26,7 +25,7 @@ public final class Housekeeping implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Housekeeping.class);
   private static final Duration STOP_LIMIT = Duration.ofSeconds(20);
   private static final Duration LONGEST_PAUSE = Duration.ofHours(1);
-  private static final long IDLE_SECONDS = 30;
+  private static final Duration IDLE = Duration.ofSeconds(30);
 
   private final Clock clock;
 
@@ -64,16 +63,7 @@ public final class Housekeeping implements AutoCloseable {
    */
   public Chore everyLong(
       final String name, final Duration period, final BooleanSupplier needed, final Runnable work) {
-    final ThreadPoolExecutor own =
-        new ThreadPoolExecutor(
-            1,
-            1,
-            IDLE_SECONDS,
-            TimeUnit.SECONDS,
-            new LinkedBlockingQueue<>(),
-            task -> Threads.daemon(task, "zerohop-" + name));
-    own.allowCoreThreadTimeOut(true);
-    return add(new Chore(name, period, needed, work, own));
+    return add(new Chore(name, period, needed, work, Threads.pool(name, 1, IDLE)));
   }
 
   private synchronized Chore add(final Chore chore) {

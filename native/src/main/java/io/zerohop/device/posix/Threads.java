@@ -3,6 +3,10 @@ package io.zerohop.device.posix;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import java.time.Duration;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Threads that say in an exception that the system has none left. Java says it by an {@link
@@ -30,6 +34,26 @@ public final class Threads {
     final Thread thread = daemon(work, name);
     thread.setContextClassLoader(Thread.currentThread().getContextClassLoader());
     return thread;
+  }
+
+  /**
+   * A pool of daemon threads that come with the work and go when idle for some time; the caller's.
+   * If the system has no thread left, its {@code execute} throws a ZerohopException (FALLBACK).
+   *
+   * @param name of each thread, after {@code zerohop-}
+   * @param threads that there are at most: more work waits
+   */
+  public static ThreadPoolExecutor pool(final String name, final int threads, final Duration idle) {
+    final ThreadPoolExecutor pool =
+        new ThreadPoolExecutor(
+            threads,
+            threads,
+            idle.toNanos(),
+            TimeUnit.NANOSECONDS,
+            new LinkedBlockingQueue<>(),
+            work -> daemon(work, "zerohop-" + name));
+    pool.allowCoreThreadTimeOut(true);
+    return pool;
   }
 
   private static final class LimitedThread extends Thread {

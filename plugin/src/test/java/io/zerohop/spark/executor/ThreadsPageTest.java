@@ -17,7 +17,7 @@ class ThreadsPageTest {
   private static final Pattern MADE =
       Pattern.compile(
           "Threads\\.daemon(?:OfCaller)?\\([^;]*?\"(?:zerohop-)?([a-z-]+)"
-              + "|[= (]pool\\(\"([a-z]+)\",|everyLong\\(\\s*\"([a-z-]+)\""
+              + "|[= (.]pool\\(\"([a-z]+)\",|everyLong\\(\\s*\"([a-z-]+)\""
               + "|Startup<>\\(\"zerohop-([a-z]+)\"");
 
   /** A row of those that are always there: a thread, and how many. */

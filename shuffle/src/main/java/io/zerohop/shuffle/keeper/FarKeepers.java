@@ -18,10 +18,8 @@ import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -99,15 +97,7 @@ final class FarKeepers implements AutoCloseable {
     this.notReached = notReached;
     this.connectLimit = connectLimit;
     this.clock = clock;
-    this.threads =
-        new ThreadPoolExecutor(
-            THREADS,
-            THREADS,
-            IDLE.toNanos(),
-            TimeUnit.NANOSECONDS,
-            new LinkedBlockingQueue<>(),
-            work -> Threads.daemon(work, "zerohop-kept"));
-    threads.allowCoreThreadTimeOut(true);
+    this.threads = Threads.pool("kept", THREADS, IDLE);
   }
 
   /** Says that a keeper lacks a block, or has not taken over from its owner. */

@@ -26,7 +26,6 @@ import java.util.Set;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
@@ -98,17 +97,8 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     this.isShared = isShared;
     this.patience = patience;
     this.clock = clock;
-    final ThreadPoolExecutor own =
-        new ThreadPoolExecutor(
-            threads,
-            threads,
-            IDLE.toNanos(),
-            TimeUnit.NANOSECONDS,
-            new LinkedBlockingQueue<>(),
-            work -> Threads.daemon(work, "zerohop-asks"));
-    own.allowCoreThreadTimeOut(true);
-    this.threads = own;
-    asking = own;
+    this.threads = Threads.pool("asks", threads, IDLE);
+    asking = this.threads;
   }
 
   /**

@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
@@ -371,12 +370,12 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
     /** Each may wait for a GPU, or compute checksums and compress at some GB/s. */
     private static final int MAX_WORKING = 4;
 
-    private static final long IDLE_SECONDS = 30;
+    private static final Duration IDLE = Duration.ofSeconds(30);
     private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
 
     private final ThreadPoolExecutor transfers;
-    private final ThreadPoolExecutor answers = pool("answers", ANSWERING);
-    private final ThreadPoolExecutor connects = pool("connects", CONNECTING);
+    private final ThreadPoolExecutor answers = Threads.pool("answers", ANSWERING, IDLE);
+    private final ThreadPoolExecutor connects = Threads.pool("connects", CONNECTING, IDLE);
     private final ThreadPoolExecutor sends;
     private final List<ThreadPoolExecutor> all;
 
@@ -384,22 +383,9 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
     public RemoteThreads() {
       final int working =
           Math.max(2, Math.min(MAX_WORKING, Runtime.getRuntime().availableProcessors() / 4));
-      transfers = pool("transfers", working);
-      sends = pool("sends", working);
+      transfers = Threads.pool("transfers", working, IDLE);
+      sends = Threads.pool("sends", working, IDLE);
       all = List.of(transfers, answers, connects, sends);
-    }
-
-    private static ThreadPoolExecutor pool(final String name, final int threads) {
-      final ThreadPoolExecutor pool =
-          new ThreadPoolExecutor(
-              threads,
-              threads,
-              IDLE_SECONDS,
-              TimeUnit.SECONDS,
-              new LinkedBlockingQueue<>(),
-              task -> Threads.daemon(task, "zerohop-" + name));
-      pool.allowCoreThreadTimeOut(true);
-      return pool;
     }
 
     private static void hand(final ThreadPoolExecutor pool, final Runnable task) {
