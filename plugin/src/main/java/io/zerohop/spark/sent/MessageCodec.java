@@ -18,58 +18,27 @@ import org.jspecify.annotations.Nullable;
  * one whose output does not fit. Thread safe.
  */
 enum MessageCodec {
-  PLAIN {
-    @Override
-    int compress(final ByteBuffer from, final ByteBuffer to) {
-      throw new UnsupportedOperationException();
-    }
-
-    @Override
-    int expand(final ByteBuffer from, final ByteBuffer to) {
-      throw new UnsupportedOperationException();
-    }
-  },
-  LZ4 {
-    @Override
-    int compress(final ByteBuffer from, final ByteBuffer to) {
-      try {
-        return LZ4Factory.fastestInstance()
-            .fastCompressor()
-            .compress(from, from.position(), from.remaining(), to, to.position(), to.remaining());
-      } catch (final LZ4Exception | LinkageError e) {
-        return NO_ROOM;
-      }
-    }
-
-    @Override
-    int expand(final ByteBuffer from, final ByteBuffer to) {
-      try {
-        return LZ4Factory.fastestInstance()
-            .safeDecompressor()
-            .decompress(from, from.position(), from.remaining(), to, to.position(), to.remaining());
-      } catch (final LZ4Exception | LinkageError e) {
-        return NO_ROOM;
-      }
-    }
-  },
+  PLAIN(MessageCodec::neither, MessageCodec::neither),
+  LZ4(
+      (from, to) ->
+          LZ4Factory.fastestInstance()
+              .fastCompressor()
+              .compress(from, from.position(), from.remaining(), to, to.position(), to.remaining()),
+      (from, to) ->
+          LZ4Factory.fastestInstance()
+              .safeDecompressor()
+              .decompress(
+                  from, from.position(), from.remaining(), to, to.position(), to.remaining())),
   /** At level 1. */
-  ZSTD {
-    @Override
-    int compress(final ByteBuffer from, final ByteBuffer to) {
-      return checked(
-          () ->
+  ZSTD(
+      (from, to) ->
+          size(
               Zstd.compressDirectByteBuffer(
-                  to, to.position(), to.remaining(), from, from.position(), from.remaining(), 1));
-    }
-
-    @Override
-    int expand(final ByteBuffer from, final ByteBuffer to) {
-      return checked(
-          () ->
+                  to, to.position(), to.remaining(), from, from.position(), from.remaining(), 1)),
+      (from, to) ->
+          size(
               Zstd.decompressDirectByteBuffer(
-                  to, to.position(), to.remaining(), from, from.position(), from.remaining()));
-    }
-  };
+                  to, to.position(), to.remaining(), from, from.position(), from.remaining())));
 
   /**
    * The result if the output does not fit, the input is not of this codec, or it cannot be loaded.
@@ -83,32 +52,52 @@ enum MessageCodec {
     return ordinal > 0 && ordinal < ALL.length ? ALL[ordinal] : null;
   }
 
+  private final Step compressing;
+  private final Step expanding;
+
+  /** Takes the rest of a buffer to the rest of another; returns how many bytes it takes there. */
+  private interface Step {
+    int run(ByteBuffer from, ByteBuffer to);
+  }
+
+  MessageCodec(final Step compressing, final Step expanding) {
+    this.compressing = compressing;
+    this.expanding = expanding;
+  }
+
   /**
    * Compresses the rest of a buffer into the rest of another; positions stay.
    *
    * @return how many bytes it takes there, or {@link #NO_ROOM}
    */
-  abstract int compress(ByteBuffer from, ByteBuffer to);
+  int compress(final ByteBuffer from, final ByteBuffer to) {
+    return run(compressing, from, to);
+  }
 
   /**
    * The other way. Writes nowhere else, whatever the bytes are.
    *
    * @return how many bytes it takes there, or {@link #NO_ROOM}
    */
-  abstract int expand(ByteBuffer from, ByteBuffer to);
-
-  /** A call of zstd's, which says by an exception or by its result that it failed. */
-  private interface ZstdCall {
-    long run();
+  int expand(final ByteBuffer from, final ByteBuffer to) {
+    return run(expanding, from, to);
   }
 
-  private static int checked(final ZstdCall call) {
+  private static int run(final Step step, final ByteBuffer from, final ByteBuffer to) {
     try {
-      final long bytes = call.run();
-      return Zstd.isError(bytes) ? NO_ROOM : Math.toIntExact(bytes);
-    } catch (final ZstdException | LinkageError e) {
+      return step.run(from, to);
+    } catch (final LZ4Exception | ZstdException | LinkageError e) {
       return NO_ROOM;
     }
+  }
+
+  /** Zstd says by an exception or by its result that it failed. */
+  private static int size(final long result) {
+    return Zstd.isError(result) ? NO_ROOM : Math.toIntExact(result);
+  }
+
+  private static int neither(final ByteBuffer from, final ByteBuffer to) {
+    throw new UnsupportedOperationException();
   }
 
   /**
