@@ -8,6 +8,7 @@ import io.netty.channel.FileRegion;
 import io.netty.channel.SimpleChannelInboundHandler;
 import io.netty.util.ReferenceCountUtil;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.control.ControlConnector.ForeignBytesException;
 import io.zerohop.spark.log.SparkCode;
 import java.io.IOException;
@@ -45,7 +46,7 @@ final class OpenChannels {
   private static final int MAX_NAMED = 100;
 
   private final ControlLimits limits;
-  private final Duration proof;
+  private final Config conf;
   private final boolean answering;
 
   /** With the address of the other end. */
@@ -65,12 +66,12 @@ final class OpenChannels {
   private boolean closed;
 
   /**
-   * @param proof how long a connection may take to prove itself
+   * @param conf says how long a connection may take to prove itself
    * @param answering whether the other ends ask
    */
-  OpenChannels(final ControlLimits limits, final Duration proof, final boolean answering) {
+  OpenChannels(final ControlLimits limits, final Config conf, final boolean answering) {
     this.limits = limits;
-    this.proof = proof;
+    this.conf = conf;
     this.answering = answering;
   }
 
@@ -155,7 +156,8 @@ final class OpenChannels {
     client
         .getChannel()
         .eventLoop()
-        .schedule(() -> closeUnproven(client), proof.toMillis(), TimeUnit.MILLISECONDS);
+        .schedule(
+            () -> closeUnproven(client), conf.connectTimeout().toMillis(), TimeUnit.MILLISECONDS);
     return true;
   }
 

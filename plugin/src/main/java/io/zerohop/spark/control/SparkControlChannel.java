@@ -108,8 +108,8 @@ public final class SparkControlChannel implements ControlChannel {
     final TransportConf transport = ControlSecurity.transport(spark, security);
     this.limits = limits;
     this.conf = conf;
-    this.incoming = new OpenChannels(limits, conf.connectTimeout(), true);
-    this.outgoing = new OpenChannels(limits, conf.connectTimeout(), false);
+    this.incoming = new OpenChannels(limits, conf, true);
+    this.outgoing = new OpenChannels(limits, conf, false);
     this.answering =
         service == null
             ? null
@@ -182,7 +182,7 @@ public final class SparkControlChannel implements ControlChannel {
       throw ControlConnector.closed(peer, null);
     }
     final TransportClient client = connector.connect(host, port, limit);
-    return new SparkControlLink(client, peer, limits, conf.device().timeout());
+    return new SparkControlLink(client, peer, limits, conf);
   }
 
   /**
@@ -315,21 +315,22 @@ public final class SparkControlChannel implements ControlChannel {
     private final TransportClient client;
     private final String peer;
     private final ControlLimits limits;
-    private final Duration answerLimit;
+    private final Config conf;
 
     /**
      * @param client proven; this link's from now on
      * @param peer how messages name the other end
+     * @param conf says how long an answer may take
      */
     SparkControlLink(
         final TransportClient client,
         final String peer,
         final ControlLimits limits,
-        final Duration answerLimit) {
+        final Config conf) {
       this.client = client;
       this.peer = peer;
       this.limits = limits;
-      this.answerLimit = answerLimit;
+      this.conf = conf;
       client.getChannel().closeFuture().addListener(ignored -> breakNow());
     }
 
@@ -376,11 +377,12 @@ public final class SparkControlChannel implements ControlChannel {
                   future.completeExceptionally(refusal == null ? closed(failure) : refusal);
                 }
               });
+      final long limit = conf.device().timeout().toNanos();
       final Future<?> timer =
           client
               .getChannel()
               .eventLoop()
-              .schedule(() -> giveUp(request, future), answerLimit.toNanos(), TimeUnit.NANOSECONDS);
+              .schedule(() -> giveUp(request, future), limit, TimeUnit.NANOSECONDS);
       future.whenComplete((answer, failure) -> timer.cancel(false));
     }
 
@@ -389,7 +391,10 @@ public final class SparkControlChannel implements ControlChannel {
       future.completeExceptionally(
           new ExchangeException(
               Reason.TIMEOUT,
-              Message.of("an executor did not answer within " + answerLimit.toMillis() + " ms")
+              Message.of(
+                      "an executor did not answer within "
+                          + conf.device().timeout().toMillis()
+                          + " ms")
                   .at(peer)
                   .remedy("if it is only slow, raise spark.zerohop.device.timeout")));
     }

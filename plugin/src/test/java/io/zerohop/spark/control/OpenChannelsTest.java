@@ -4,11 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.ChannelInboundHandlerAdapter;
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.control.ControlConnector.ControlSecurity;
 import io.zerohop.spark.control.OpenChannels.ControlLimits;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,7 +21,7 @@ class OpenChannelsTest {
   private static final int MANY = 4 * ControlLimits.DEFAULT.unproven();
 
   private final OpenChannels channels =
-      new OpenChannels(ControlLimits.DEFAULT, Duration.ofSeconds(5), true);
+      new OpenChannels(ControlLimits.DEFAULT, Config.defaults(), true);
   private final AtomicInteger looks = new AtomicInteger();
 
   /** A connection that counts how often somebody asks whether it has proved itself. */

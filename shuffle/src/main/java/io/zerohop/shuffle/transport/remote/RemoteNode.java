@@ -38,7 +38,6 @@ import org.slf4j.LoggerFactory;
 public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable {
   protected final RemoteThreads threads;
   protected final Slabs slabs;
-  private final Duration connectLimit;
   private final RemoteService<?> service;
   protected final Config conf;
   protected final Clock clock;
@@ -47,19 +46,15 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
   private volatile boolean alive = true;
 
   /**
-   * @param connectLimit how long others wait for the thread that connects to an owner; then they
-   *     continue without a connection
    * @param slabs that bytes are received in; {@link #free} frees them
    * @param conf says how long answers, copies on GPUs and idle connections may take
    */
   protected RemoteNode(
-      final Duration connectLimit,
       final RemoteService<?> service,
       final RemoteThreads threads,
       final Slabs slabs,
       final Config conf,
       final Clock clock) {
-    this.connectLimit = connectLimit;
     this.service = service;
     this.threads = threads;
     this.slabs = slabs;
@@ -123,6 +118,14 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
    */
   protected abstract P connectTo(BlockSource source);
 
+  /**
+   * Returns how long others wait for the thread that connects to an owner; then they continue
+   * without a connection.
+   */
+  protected Duration connectLimit() {
+    return conf.connectTimeout().plus(conf.requestTimeout());
+  }
+
   /** The owner, if it is connected. Does not wait. */
   protected final @Nullable P connectedPeer(final Location location) {
     final Contact contact = contacts.get(location.incarnation());
@@ -160,10 +163,7 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
    * although something should, and disconnects from those that nobody has read for long.
    */
   public void maintain() {
-    final long nanos = conf.requestTimeout().toNanos() / 2;
-    final long ofTransfer = Math.max(nanos, conf.device().timeout().toNanos());
-    final long idle = conf.ucx().idle().toNanos();
-    contacts.values().forEach(contact -> contact.check(nanos, ofTransfer, idle));
+    contacts.values().forEach(Contact::check);
     service.maintain();
     threads.maintain();
     slabs.trim();
@@ -262,7 +262,7 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
     /** Waits until no other thread connects. */
     private void lock(final String executorId) {
       try {
-        if (clock.tryLock(lock, connectLimit)) {
+        if (clock.tryLock(lock, connectLimit())) {
           return;
         }
       } catch (final InterruptedException e) {
@@ -329,16 +329,11 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
      * Gives a connection up from which nothing comes although something should, or that nobody has
      * used for long.
      */
-    void check(final long nanos, final long transferNanos, final long idleNanos) {
+    void check() {
       final P known = peer.get();
-      if (known == null) {
-        return;
-      }
-      known.checkStalled(nanos, transferNanos);
-      known.closeIdle(idleNanos);
-      if (!known.alive()) {
-        peer.compareAndSet(
-            known, null); // Executors come and go; what is left of them must not grow.
+      if (known != null && !known.check(conf)) {
+        // Executors come and go; what is left of them must not grow.
+        peer.compareAndSet(known, null);
       }
     }
 

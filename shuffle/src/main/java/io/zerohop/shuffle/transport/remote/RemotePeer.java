@@ -6,6 +6,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
@@ -148,36 +149,35 @@ public class RemotePeer implements AutoCloseable {
   }
 
   /**
-   * Breaks it off if transfers are under way and it does not even answer a ping, and gives up
-   * single transfers that get nowhere although it does.
+   * Breaks it off if transfers are under way and it does not even answer a ping. Gives up single
+   * transfers that get nowhere although it does. Closes it if nothing was read from it for long:
+   * who is just about to read finds it closed, and connects anew.
    *
-   * @param nanos how long it may say nothing at all
-   * @param transferNanos how long a transfer may wait for its next byte
+   * @param conf how long it may say nothing at all, a transfer may wait for its next byte, and it
+   *     may be idle
+   * @return whether it is alive
    */
-  public final void checkStalled(final long nanos, final long transferNanos) {
+  public final boolean check(final Config conf) {
+    // The time behind the look at the transfers: one that begins sets it first.
     if (transfers.isEmpty()) {
-      return;
+      if (clock.since(lastProgress) > conf.ucx().idle().toNanos()) {
+        breakOff("nothing was read from it for " + conf.ucx().idle().toSeconds() + " s");
+      }
+      return alive();
     }
+    final long limit = conf.requestTimeout().toNanos() / 2;
     final long quiet = clock.since(lastProgress);
-    if (quiet > nanos) {
+    if (quiet > limit) {
       breakOff(
           "nothing arrived from it for "
-              + nanos / 1_000_000
+              + limit / 1_000_000
               + " ms (half of spark.zerohop.request.timeout)");
-    } else if (quiet > nanos / 2 && pinging.compareAndSet(false, true)) {
+    } else if (quiet > limit / 2 && pinging.compareAndSet(false, true)) {
       ask(Questions.ping()).whenComplete((answer, failure) -> pinging.set(false));
     }
-    transfers.forEach(transfer -> transfer.checkStalled(transferNanos));
-  }
-
-  /**
-   * Closes it if nothing was read from it for so long. Who is just about to read finds it closed,
-   * and connects anew.
-   */
-  public final void closeIdle(final long nanos) {
-    if (transfers.isEmpty() && clock.since(lastProgress) > nanos) {
-      breakOff("nothing was read from it for " + nanos / 1_000_000_000 + " s");
-    }
+    final long ofTransfer = Math.max(limit, conf.device().timeout().toNanos());
+    transfers.forEach(transfer -> transfer.checkStalled(ofTransfer));
+    return alive();
   }
 
   /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */

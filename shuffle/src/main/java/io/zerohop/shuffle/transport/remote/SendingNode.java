@@ -55,13 +55,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
       final Sends sends,
       final Config conf,
       final Self self) {
-    super(
-        conf.connectTimeout().plus(conf.requestTimeout()),
-        sends,
-        threads,
-        slabs,
-        conf,
-        self.clock());
+    super(sends, threads, slabs, conf, self.clock());
     this.contacts = self.contacts();
     this.carrier = carrier;
     this.sends = sends;

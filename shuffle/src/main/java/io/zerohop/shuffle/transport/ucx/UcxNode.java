@@ -41,6 +41,7 @@ import io.zerohop.shuffle.transport.ucx.memory.TestRange;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
@@ -76,7 +77,7 @@ public final class UcxNode extends RemoteNode<UcxPeer> {
       final PeerConnector connector,
       final Config conf,
       final Clock clock) {
-    super(connector.limit(), service, threads, memory.slabs(), conf, clock);
+    super(service, threads, memory.slabs(), conf, clock);
     this.connector = connector;
     this.engine = engine;
     this.memory = memory;
@@ -188,6 +189,11 @@ public final class UcxNode extends RemoteNode<UcxPeer> {
       peer.fabric(() -> within.owner(source.executorId()));
     }
     return peer;
+  }
+
+  @Override
+  protected Duration connectLimit() {
+    return connector.limit();
   }
 
   @Override

@@ -3,10 +3,12 @@ package io.zerohop.shuffle.transport.ucx;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.SegmentIds;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
@@ -65,9 +67,9 @@ class UcxPeerTest {
 
   @Test
   void whoIsReadOrWasReadJustNowStaysConnected() {
-    peer.closeIdle(Long.MAX_VALUE);
+    assertThat(peer.check(Config.defaults())).isTrue();
     assertThat(peer.alive()).isTrue();
-    peer.closeIdle(-1);
+    assertThat(peer.check(Config.defaults().with("ucx.idle", Duration.ofNanos(-1)))).isFalse();
     assertThat(peer.alive()).isFalse();
     assertThat(link.alive()).isFalse();
   }
