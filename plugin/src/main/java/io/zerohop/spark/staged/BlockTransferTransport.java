@@ -9,6 +9,7 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.keeper.KeptId;
 import io.zerohop.spark.log.SparkCode;
+import io.zerohop.spark.staged.ZerohopBlockResolver.MemoryBlockBuffer;
 import java.io.FilterInputStream;
 import java.io.IOException;
 import java.io.InputStream;

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.spark.LocalSpark;
+import io.zerohop.spark.staged.ZerohopBlockResolver.MemoryBlockBuffer;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
