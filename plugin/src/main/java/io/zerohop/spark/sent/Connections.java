@@ -53,7 +53,7 @@ import scala.reflect.ClassTag$;
  * Connections of our own to block ports of executors, with the proof and the encryption that
  * Spark's own have. Thread safe; owns them, and some threads of Netty's.
  */
-final class Connections implements AutoCloseable {
+final class Connections {
   /** Settings of Spark's own block transfer hold for these, too. */
   private static final String MODULE = "shuffle";
 
@@ -147,11 +147,6 @@ final class Connections implements AutoCloseable {
     factory.close();
     context.close();
     return ended;
-  }
-
-  @Override
-  public void close() {
-    end();
   }
 
   /** A connection to the block port of one executor. Thread safe; whoever connected closes it. */

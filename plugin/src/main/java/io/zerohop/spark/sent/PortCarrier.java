@@ -16,7 +16,7 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
 import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
-import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
+import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.sent.Connections.Connection;
@@ -58,7 +58,7 @@ public final class PortCarrier implements Carrier {
   private static final int MAX_FURTHER_CONNECTIONS = 64;
 
   /** From 256 KiB on a message costs the same for each byte. */
-  private static final MessageSizes SIZES = new MessageSizes(2 << 20, 2 << 20, 4);
+  private static final MessageSizes SIZES = new MessageSizes(2 << 20, 4);
 
   private final SparkPort port;
   private final Uploads uploads;
@@ -130,12 +130,8 @@ public final class PortCarrier implements Carrier {
   }
 
   @Override
-  public void receiver(final Arrivals taker) {
+  public void serve(final Arrivals taker, final ControlService service) {
     arrivals = taker;
-  }
-
-  @Override
-  public void service(final ControlService service) {
     served = new ServedLinks(service, this::connectTo, threads.connects(), threads.answers());
   }
 

@@ -73,7 +73,7 @@ class SentStrangersTest {
 
   @AfterEach
   void nothingIsHeld() throws IOException {
-    connections.close();
+    connections.end();
     nodes.close();
   }
 

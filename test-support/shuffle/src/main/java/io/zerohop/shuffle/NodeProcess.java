@@ -12,7 +12,7 @@ import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.FakeStaging;
 import io.zerohop.shuffle.transport.SharedTransfers;
-import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
+import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import io.zerohop.shuffle.transport.samenode.Keeping;
 import io.zerohop.shuffle.write.MapOutput;
 import java.io.BufferedReader;

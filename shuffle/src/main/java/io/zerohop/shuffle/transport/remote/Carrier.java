@@ -6,7 +6,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
-import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
+import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import java.time.Duration;
 import org.jspecify.annotations.Nullable;
 
@@ -14,7 +14,7 @@ import org.jspecify.annotations.Nullable;
  * Carries bytes between this executor and others, with requests about them and their responses.
  * Thread safe; whoever started it owns and ends it.
  */
-public interface Carrier extends AutoCloseable {
+public interface Carrier {
 
   /**
    * Returns the address by which others reach this executor; opaque to all but the same carrier.
@@ -35,14 +35,11 @@ public interface Carrier extends AutoCloseable {
   /** Returns the sizes of its messages. */
   MessageSizes sizes();
 
-  /** Sets the receiver of arriving bytes; called before anybody knows the address. */
-  void receiver(Arrivals arrivals);
-
   /**
-   * Sets the service that answers requests; called before anybody knows that this executor can be
-   * asked.
+   * Sets the receiver of arriving bytes, and the service that answers requests; called before
+   * anybody knows the address, or that this executor can be asked.
    */
-  void service(ControlService service);
+  void serve(Arrivals arrivals, ControlService service);
 
   /**
    * A link by which an owner is asked. Waits no longer than the limit.
@@ -73,11 +70,6 @@ public interface Carrier extends AutoCloseable {
    * @return false if something may still read memory that was to be sent
    */
   boolean end();
-
-  @Override
-  default void close() {
-    end();
-  }
 
   /**
    * A connection to one other executor, over which messages are sent. Once the other is found to be
@@ -114,11 +106,10 @@ public interface Carrier extends AutoCloseable {
   /**
    * The message sizes of a carrier.
    *
-   * @param packed bytes up to which small pieces are copied together
-   * @param longest most bytes of one message
+   * @param longest most bytes of one message, and of small pieces that are copied together
    * @param atOnce messages of one transfer that are under way at a time
    */
-  record MessageSizes(int packed, int longest, int atOnce) {}
+  record MessageSizes(int longest, int atOnce) {}
 
   /**
    * Assigns a place in memory to arriving bytes. Called by the carrier's threads, which must not be

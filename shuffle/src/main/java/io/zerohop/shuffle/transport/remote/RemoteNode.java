@@ -7,26 +7,20 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.device.posix.Deadline;
-import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import java.time.Duration;
-import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Executor;
-import java.util.concurrent.ThreadPoolExecutor;
-import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * An executor's part of one way between nodes: the owners that it reads by it, and the readers
@@ -342,108 +336,6 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
       final P known = peer.get();
       if (known != null) {
         known.close();
-      }
-    }
-  }
-
-  /**
-   * The threads that serve other executors: for own transfers, for responses, and for slow work, so
-   * that none waits for another. They come with the work and go after half a minute without, except
-   * that work for which the system has no thread left is done by one that is there, or else by
-   * {@link #maintain}: the carrier's own threads, which hand most of it over, must not do it.
-   * Thread safe.
-   */
-  public static final class RemoteThreads implements AutoCloseable {
-    private static final Logger LOG = LoggerFactory.getLogger(RemoteThreads.class);
-
-    /** Answers are short. */
-    private static final int ANSWERING = 2;
-
-    /** Each waits up to some seconds for an executor that does not accept. */
-    private static final int CONNECTING = 4;
-
-    /** Each may wait for a GPU, or compute checksums and compress at some GB/s. */
-    private static final int MAX_WORKING = 4;
-
-    private static final Duration IDLE = Duration.ofSeconds(30);
-    private static final Duration STOP_LIMIT = Duration.ofSeconds(10);
-
-    private final ThreadPoolExecutor transfers;
-    private final ThreadPoolExecutor answers = Threads.pool("answers", ANSWERING, IDLE);
-    private final ThreadPoolExecutor connects = Threads.pool("connects", CONNECTING, IDLE);
-    private final ThreadPoolExecutor sends;
-    private final List<ThreadPoolExecutor> all;
-
-    /** Starts none yet. */
-    public RemoteThreads() {
-      final int working =
-          Math.max(2, Math.min(MAX_WORKING, Runtime.getRuntime().availableProcessors() / 4));
-      transfers = Threads.pool("transfers", working, IDLE);
-      sends = Threads.pool("sends", working, IDLE);
-      all = List.of(transfers, answers, connects, sends);
-    }
-
-    private static void hand(final ThreadPoolExecutor pool, final Runnable task) {
-      try {
-        pool.execute(task);
-      } catch (final ZerohopException e) {
-        LOG.debug("no thread is left to serve other executors", e);
-        if (!pool.getQueue().contains(task)) {
-          pool.getQueue().add(task);
-        }
-      }
-    }
-
-    /** Does what no thread is there for, in the caller's. To be called often. */
-    public void maintain() {
-      all.forEach(RemoteThreads::doLeft);
-    }
-
-    private static void doLeft(final ThreadPoolExecutor pool) {
-      while (pool.getPoolSize() == 0) {
-        final Runnable task = pool.getQueue().poll();
-        if (task == null) {
-          return;
-        }
-        task.run();
-      }
-    }
-
-    public Executor transfers() {
-      return task -> hand(transfers, task);
-    }
-
-    public Executor answers() {
-      return task -> hand(answers, task);
-    }
-
-    public Executor sends() {
-      return task -> hand(sends, task);
-    }
-
-    /** For first contact with those that ask. */
-    public Executor connects() {
-      return task -> hand(connects, task);
-    }
-
-    /** Lets them do what was handed over, for a limited time, and ends them. Idempotent. */
-    @Override
-    public void close() {
-      all.forEach(ThreadPoolExecutor::shutdown);
-      maintain();
-      all.forEach(RemoteThreads::awaitEnd);
-    }
-
-    /** Also for a caller that was interrupted: what the threads use is freed behind this. */
-    private static void awaitEnd(final ThreadPoolExecutor executor) {
-      if (!Deadline.in(STOP_LIMIT)
-          .await(
-              executor::isTerminated,
-              millis -> executor.awaitTermination(millis, TimeUnit.MILLISECONDS))) {
-        ShuffleCode.SERVING_NOT_ENDED
-            .says("threads that serve other nodes did not end at shutdown")
-            .at(String.valueOf(executor))
-            .warn(LOG);
       }
     }
   }

@@ -57,8 +57,8 @@ public abstract class RemoteTransfer {
   private final RemotePeer peer;
   private final List<Block> blocks;
   private final Sink sink;
-  private final Slabs slabs;
-  private final Executor executor;
+  protected final Slabs slabs;
+  protected final Executor executor;
   private volatile State state = State.ASKING; // Changed under the lock.
   private volatile long lastProgress;
 
@@ -193,14 +193,6 @@ public abstract class RemoteTransfer {
       throw new IllegalStateException("the owner has not answered");
     }
     return answered;
-  }
-
-  protected final Slabs slabs() {
-    return slabs;
-  }
-
-  protected final Executor executor() {
-    return executor;
   }
 
   protected final boolean hasEnded() {

@@ -20,8 +20,8 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.Transport.Sink;
 import io.zerohop.shuffle.transport.remote.Carrier.Arrivals;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierStarter;
-import io.zerohop.shuffle.transport.remote.RemoteNode.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import java.security.SecureRandom;
@@ -59,8 +59,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
     this.contacts = self.contacts();
     this.carrier = carrier;
     this.sends = sends;
-    carrier.receiver(arrivals);
-    carrier.service(sends);
+    carrier.serve(arrivals, sends);
   }
 
   /**
@@ -95,7 +94,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
           final RemoteThreads threads = new RemoteThreads();
           begun.add(threads);
           final Carrier carrier = starter.start(threads, slabs, clock);
-          begun.add(carrier);
+          begun.add(carrier::end);
           final Sends sends =
               new Sends(
                   conf, self, holder, threads.answers(), threads.sends(), carrier, slabs, devices);
@@ -296,7 +295,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
 
       @Override
       protected void receive() {
-        final ReceiveBuffers to = receiveInto(ReceiveBuffers.onHost(extents(), slabs()));
+        final ReceiveBuffers to = receiveInto(ReceiveBuffers.onHost(extents(), slabs));
         if (to == null) {
           return;
         }
@@ -310,7 +309,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
         ask(Questions.send(lease(), id))
             .thenAccept(answer -> sent(answer.getLong()))
             .thenCompose(sent -> complete)
-            .thenRunAsync(this::succeed, executor())
+            .thenRunAsync(this::succeed, executor)
             .exceptionally(this::failed);
       }
 

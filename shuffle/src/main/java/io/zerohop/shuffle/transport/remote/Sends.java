@@ -193,7 +193,7 @@ public final class Sends extends RemoteService<SentReader> {
       int first = 0;
       for (int run = 0; run < layout.runs(); run++) {
         final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
-        if (isLong || end(run) - begin(first) > sizes.packed()) {
+        if (isLong || end(run) - begin(first) > sizes.longest()) {
           pack(first, run);
           first = run;
         }

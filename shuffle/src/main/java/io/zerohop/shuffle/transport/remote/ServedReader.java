@@ -31,7 +31,7 @@ public class ServedReader {
   private static final Logger LOG = LoggerFactory.getLogger(ServedReader.class);
 
   private final Consumer<ServedLease> left;
-  private final Clock clock;
+  final Clock clock;
   private final Map<Long, ServedLease> leases = new ConcurrentHashMap<>();
 
   @GuardedBy("this")
@@ -46,10 +46,6 @@ public class ServedReader {
   public ServedReader(final Consumer<ServedLease> left, final Clock clock) {
     this.left = left;
     this.clock = clock;
-  }
-
-  final Clock clock() {
-    return clock;
   }
 
   final synchronized boolean isGone() {
@@ -322,7 +318,7 @@ public class ServedReader {
 
     /** Messages of a transfer are on their way to the reader, until {@link #sent}. */
     void sends(final long transfer) {
-      sending.put(transfer, clock().nanos());
+      sending.put(transfer, clock.nanos());
     }
 
     /** None of them is any more. */
@@ -337,7 +333,7 @@ public class ServedReader {
      */
     @Override
     void expire(final long nanos) {
-      final long now = clock().nanos();
+      final long now = clock.nanos();
       if (sending.values().stream().anyMatch(since -> now - since > nanos)) {
         sending.replaceAll((transfer, since) -> now); // It ends in the background.
         ShuffleCode.SEND_NOT_TAKEN

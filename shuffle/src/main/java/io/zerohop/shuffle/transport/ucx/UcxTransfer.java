@@ -89,7 +89,7 @@ public final class UcxTransfer extends RemoteTransfer {
               missing.forEach(segment -> imports.take(segment, FabricTarget.read(answer)));
               choose();
             },
-            executor())
+            executor)
         .exceptionally(this::failed);
   }
 
@@ -99,7 +99,7 @@ public final class UcxTransfer extends RemoteTransfer {
     if (far) {
       chooseGpu();
     } else if (peer.takesHost()) {
-      fetchKeys(ReceiveBuffers.onHost(extents(), slabs()));
+      fetchKeys(ReceiveBuffers.onHost(extents(), slabs));
     } else {
       fail(new NotGettableException("gets of host memory are emulated"));
     }
@@ -118,7 +118,7 @@ public final class UcxTransfer extends RemoteTransfer {
     if (slab == null) {
       fail(new NotGettableException("this GPU's memory has no room"));
     } else {
-      fetchKeys(ReceiveBuffers.inKind(extents(), slabs(), layout, slab, imports != null));
+      fetchKeys(ReceiveBuffers.inKind(extents(), slabs, layout, slab, imports != null));
     }
   }
 
@@ -133,7 +133,7 @@ public final class UcxTransfer extends RemoteTransfer {
       move();
     } else {
       ask(GetQuestions.keys(unknown))
-          .thenAcceptAsync(answer -> keep(unknown, answer), executor())
+          .thenAcceptAsync(answer -> keep(unknown, answer), executor)
           .thenRun(this::move)
           .exceptionally(this::failed);
     }
@@ -228,7 +228,7 @@ public final class UcxTransfer extends RemoteTransfer {
     }
     // Gets do not involve the owner: only it can tell whether the memory was still these blocks.
     ask(Questions.close(lease()))
-        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor())
+        .thenAcceptAsync(answer -> confirmed(answer.get() != 0), executor)
         .exceptionally(this::failed);
   }
 

@@ -80,7 +80,7 @@ class RemoteTransferTest {
   /** One whose blocks cannot be had in this way, as it finds out when it knows where they lie. */
   private final class Refused extends RemoteTransfer {
     Refused() {
-      super(peer, blocks, new Sink(), slabs, Runnable::run);
+      super(peer, blocks, new Sink(), RemoteTransferTest.this.slabs, Runnable::run);
     }
 
     @Override
@@ -133,7 +133,7 @@ class RemoteTransferTest {
   /** Reads until the test says that it has read. */
   private final class Reading extends RemoteTransfer {
     Reading() {
-      super(peer, blocks, new Sink(), slabs, Runnable::run);
+      super(peer, blocks, new Sink(), RemoteTransferTest.this.slabs, Runnable::run);
     }
 
     @Override

@@ -22,7 +22,7 @@ import org.agrona.UnsafeAccess;
  * Carriers of the executors of one process: messages are copies, made by who sends. Thread safe.
  */
 final class LocalCarriers {
-  private static final MessageSizes SIZES = new MessageSizes(1 << 20, 1 << 20, 4);
+  private static final MessageSizes SIZES = new MessageSizes(1 << 20, 4);
 
   private final LocalChannels channels = new LocalChannels();
   private final Map<Long, LocalCarrier> carriers = new ConcurrentHashMap<>();
@@ -68,12 +68,8 @@ final class LocalCarriers {
     }
 
     @Override
-    public void receiver(final Arrivals receiver) {
+    public void serve(final Arrivals receiver, final ControlService service) {
       arrivals = receiver;
-    }
-
-    @Override
-    public void service(final ControlService service) {
       channel = channels.open(service);
     }
 
