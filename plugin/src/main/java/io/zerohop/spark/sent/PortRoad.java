@@ -181,7 +181,18 @@ final class PortRoad implements Road {
       undo.add(message::release);
       final Lane lane = lane();
       undo.add(() -> lane.underWay().decrementAndGet());
-      upload(message, lane, done);
+      codecs.begins();
+      undo.add(() -> codecs.ended(0));
+      lane.connection()
+          .upload(
+              message.id(),
+              message.body(),
+              (reply, failure) -> {
+                lane.underWay().decrementAndGet();
+                codecs.ended(failure == null ? message.id().length() : 0);
+                message.release(means.executor());
+                ended(reply, failure, done);
+              });
       undo.done();
     } catch (final RuntimeException | OutOfMemoryError e) { // Nobody stands behind this thread.
       done.done(String.valueOf(e.getMessage()));
@@ -210,24 +221,6 @@ final class PortRoad implements Road {
       } catch (final RejectedExecutionException e) {
         copy.release(); // This executor is shutting down.
       }
-    }
-  }
-
-  private void upload(final Message message, final Lane lane, final Completion done) {
-    final int bytes = message.body().remaining();
-    codecs.begins();
-    try (Undo undo = new Undo(() -> codecs.ended(0))) {
-      lane.connection()
-          .upload(
-              message.id(),
-              message.body(),
-              (reply, failure) -> {
-                lane.underWay().decrementAndGet();
-                codecs.ended(failure == null ? bytes : 0);
-                message.release(means.executor());
-                ended(reply, failure, done);
-              });
-      undo.done();
     }
   }
 
