@@ -40,20 +40,17 @@ public abstract class RemoteNode<P extends RemotePeer> implements AutoCloseable 
   private volatile boolean alive = true;
 
   /**
+   * @param service has the configuration, which says how long answers, copies on GPUs and idle
+   *     connections may take, and the clock
    * @param slabs that bytes are received in; {@link #free} frees them
-   * @param conf says how long answers, copies on GPUs and idle connections may take
    */
   protected RemoteNode(
-      final RemoteService<?> service,
-      final RemoteThreads threads,
-      final Slabs slabs,
-      final Config conf,
-      final Clock clock) {
+      final RemoteService<?> service, final RemoteThreads threads, final Slabs slabs) {
     this.service = service;
     this.threads = threads;
     this.slabs = slabs;
-    this.conf = conf;
-    this.clock = clock;
+    this.conf = service.conf;
+    this.clock = service.clock;
   }
 
   /**

@@ -53,9 +53,8 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
       final RemoteThreads threads,
       final Slabs slabs,
       final Sends sends,
-      final Config conf,
       final Self self) {
-    super(sends, threads, slabs, conf, self.clock());
+    super(sends, threads, slabs);
     this.contacts = self.contacts();
     this.carrier = carrier;
     this.sends = sends;
@@ -98,7 +97,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
           final Sends sends =
               new Sends(
                   conf, self, holder, threads.answers(), threads.sends(), carrier, slabs, devices);
-          final SendingNode node = new SendingNode(carrier, threads, slabs, sends, conf, self);
+          final SendingNode node = new SendingNode(carrier, threads, slabs, sends, self);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
               self.executorId(),

@@ -74,10 +74,8 @@ public final class UcxNode extends RemoteNode<UcxPeer> {
       final @Nullable FabricReader fabric,
       final ControlChannel channel,
       final UcxAnswers service,
-      final PeerConnector connector,
-      final Config conf,
-      final Clock clock) {
-    super(service, threads, memory.slabs(), conf, clock);
+      final PeerConnector connector) {
+    super(service, threads, memory.slabs());
     this.connector = connector;
     this.engine = engine;
     this.memory = memory;
@@ -171,8 +169,7 @@ public final class UcxNode extends RemoteNode<UcxPeer> {
               self.executorId(),
               channel.port(),
               engine.describe());
-          return new UcxNode(
-              engine, memory, threads, fabric, channel, service, connector, conf, clock);
+          return new UcxNode(engine, memory, threads, fabric, channel, service, connector);
         });
   }
 
