@@ -51,7 +51,8 @@ import scala.reflect.ClassTag$;
 
 /**
  * Connections of our own to block ports of executors, with the proof and the encryption that
- * Spark's own have. Thread safe; owns them, and some threads of Netty's.
+ * Spark's own have, and the links to owners that they are. Thread safe; owns them, and some threads
+ * of Netty's.
  */
 final class Connections {
   /** Settings of Spark's own block transfer hold for these, too. */

@@ -14,6 +14,7 @@ import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
+import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.SendingNode.MessageReceiver;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
+import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.Transport.NotGettableException;
+import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
