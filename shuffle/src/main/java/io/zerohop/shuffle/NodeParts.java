@@ -14,7 +14,6 @@ import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.MapOutputLease;
-import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.Fetches;
@@ -32,7 +31,7 @@ import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.samenode.Borrower;
 import io.zerohop.shuffle.transport.samenode.Keeping;
-import io.zerohop.shuffle.transport.samenode.LocalMemory;
+import io.zerohop.shuffle.transport.samenode.OwnMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory;
 import io.zerohop.shuffle.transport.samenode.SharedMemory;
 import io.zerohop.shuffle.transport.samenode.SharedMemory.SocketWatch;
@@ -120,7 +119,6 @@ final class NodeParts {
   final Devices devices;
   final OwnMemory memory;
   final Location location;
-  final LocalMemory local;
   final PeerDirectory peers;
   final Fetches fetches;
   final AccessTimes accessTimes;
@@ -146,7 +144,7 @@ final class NodeParts {
     housekeeping = new Housekeeping(clock);
     try (Undo begun = new Undo(root, housekeeping);
         Undo serving = new Undo(() -> become(State.STOPPED))) {
-      memory = OwnMemory.behind(root, devices, conf, clock);
+      memory = new OwnMemory(root, devices, executorId, conf, clock);
       final Tiers tiers = memory.tiers();
       outputs = newOutputs(conf, begun);
       final Self self = new Self(executorId, incarnation, setup.contacts, clock);
@@ -174,7 +172,6 @@ final class NodeParts {
               sending != null,
               ucx == null ? "" : clique,
               name);
-      local = new LocalMemory(root, tiers, executorId, clock);
       final Topology.View view = setup.view();
       peers =
           new PeerDirectory(
@@ -199,7 +196,7 @@ final class NodeParts {
               setup.stagedTimeout,
               clock,
               devices,
-              new PathChooser(location, conf.paths(), local, peers, ucx, sending, clock),
+              new PathChooser(location, conf.paths(), memory, peers, ucx, sending, clock),
               accessTimes,
               between(conf));
       server =
@@ -283,7 +280,7 @@ final class NodeParts {
   private OwnOutputs newOutputs(final Config conf, final Undo begun) {
     final CopyCompletions completions =
         devices.hasGpu() && conf.device().asyncCommit()
-            ? new CopyCompletions(devices, memory.catalog(), conf.device().timeout())
+            ? new CopyCompletions(devices, memory.index(), conf.device().timeout())
             : null;
     if (completions != null) {
       begun.add(completions);
@@ -413,7 +410,6 @@ final class NodeParts {
     // Before anything ends no byte may change any more: peers may go on reading what they have
     // mapped.
     memory.freeze();
-    local.close();
     server.close();
     maintenance.close();
     evictor.close();
@@ -426,7 +422,7 @@ final class NodeParts {
     housekeeping.close();
     folder.sweep();
     folder.close();
-    memory.catalog().unregisterAll();
+    memory.index().unregisterAll();
   }
 
   /**
@@ -469,7 +465,7 @@ final class NodeParts {
 
   private void checkUnused() {
     peers.sweep();
-    final int windows = local.lanes().openLeases() + peers.openLeases();
+    final int windows = memory.lanes().openLeases() + peers.openLeases();
     final long slabs = sum(RemoteNode::slabsTaken);
     final int pending = outputs.pendingCommits();
     final Set<MapOutput> writers = outputs.open();

@@ -45,7 +45,7 @@ public record NodeStats(
             parts.evictor.movedToFiles()),
         new Outputs(parts.outputs.begunCommits(), parts.outputs.pendingCommits()),
         new Leases(
-            parts.local.lanes().openLeases()
+            parts.memory.lanes().openLeases()
                 + parts.peers.openLeases()
                 + parts.outputs.leases().size()
                 + (int) parts.sum(RemoteNode::leases),

@@ -83,7 +83,7 @@ public final class ShuffleNode implements AutoCloseable {
    * must not outlive it.
    */
   public BooleanSupplier end(final int shuffleId) {
-    return parts.memory.catalog().registration(shuffleId)::isEnded;
+    return parts.memory.index().registration(shuffleId)::isEnded;
   }
 
   /** Returns whether blocks can lie in GPU memory here. */
@@ -148,7 +148,7 @@ public final class ShuffleNode implements AutoCloseable {
    * @return whether it was held
    */
   public boolean remove(final int shuffleId, final long mapId) {
-    return parts.memory.catalog().remove(shuffleId, mapId);
+    return parts.memory.index().remove(shuffleId, mapId);
   }
 
   /**
@@ -162,7 +162,7 @@ public final class ShuffleNode implements AutoCloseable {
    *     memory
    */
   public int keeperPort(final int shuffleId, final long mapId) {
-    final long[] segments = parts.memory.catalog().segmentsOf(shuffleId, mapId);
+    final long[] segments = parts.memory.index().segmentsOf(shuffleId, mapId);
     boolean isHost = true;
     for (final long id : segments) {
       if (SegmentIds.isBorrowed(id)) {
@@ -210,7 +210,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** Shuffles that this node holds in memory, in part or all. */
   public List<Integer> shuffles() {
-    return parts.memory.catalog().shuffles();
+    return parts.memory.index().shuffles();
   }
 
   /** Names of the map outputs that this node holds in memory. */
@@ -227,7 +227,6 @@ public final class ShuffleNode implements AutoCloseable {
     parts.memory.unregister(shuffleId);
     parts.accessTimes.forget(shuffleId);
     parts.peers.forget(shuffleId);
-    parts.local.catalog().forget(shuffleId);
     parts.peers.sweep();
   }
 

@@ -556,7 +556,7 @@ class KeeperTest {
       final SocketFolder there, final ShuffleNode owner, final String name) {
     final String socket = owner.location().socket();
     TestBlocks.put(owner, 1, 0, 1, 60, 500);
-    final long segment = owner.parts.memory.catalog().segmentsOf(1, 0)[0];
+    final long segment = owner.parts.memory.index().segmentsOf(1, 0)[0];
     try (PeerLink link =
             PeerLink.connect(
                 there.socket(socket), name, socket, TestNodes.SECRET, Duration.ofSeconds(10));

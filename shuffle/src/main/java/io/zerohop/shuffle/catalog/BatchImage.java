@@ -1,6 +1,6 @@
 package io.zerohop.shuffle.catalog;
 
-import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.EntryCursor.EntryLayout;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import java.util.Objects;

@@ -6,10 +6,12 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.StoredOutput;
 import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.catalog.CatalogView.ChunkLayout;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Reclaimer;
 import io.zerohop.shuffle.pool.Region;
+import io.zerohop.shuffle.pool.SegmentMemory;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
@@ -55,40 +57,16 @@ public final class Catalog {
 
   /**
    * Takes over the batches' regions and makes the map output visible. An output of the same key is
-   * replaced.
+   * replaced. Of an output whose bytes are still on their way, a reference is taken of each of its
+   * regions and of the one of its entry, for as long as anything may be written to them: readers
+   * find it, and wait until it is ready ({@link OwnOutput#ready}).
    *
    * @param registration what {@link #registration} said when the writer began
+   * @param ready whether its bytes are there
    * @throws PoolFullException if the entry finds no room; nothing was taken over
    * @throws ZerohopException (RETRY) if the shuffle was unregistered since; nothing was taken over
    */
-  public OwnOutput publish(
-      final int shuffleId,
-      final long mapId,
-      final Registration registration,
-      final int partitions,
-      final List<BatchImage> batches) {
-    return publish(shuffleId, mapId, registration, partitions, batches, true);
-  }
-
-  /**
-   * The same for a map output whose bytes are still on their way: readers find it, and wait until
-   * it is ready ({@link OwnOutput#ready}).
-   *
-   * @return the output, with a reference taken of each of its regions and of the one of its entry,
-   *     for as long as anything may be written to them
-   */
-  public synchronized OwnOutput publishPending(
-      final int shuffleId,
-      final long mapId,
-      final Registration registration,
-      final int partitions,
-      final List<BatchImage> batches) {
-    final OwnOutput output = publish(shuffleId, mapId, registration, partitions, batches, false);
-    output.retain();
-    return output;
-  }
-
-  synchronized OwnOutput publish(
+  public synchronized OwnOutput publish(
       final int shuffleId,
       final long mapId,
       final Registration registration,
@@ -110,16 +88,18 @@ public final class Catalog {
       chunk.signal(device, signal).raise(ShuffleChunk.READY_EPOCH);
     }
     remove(shuffleId, mapId);
-    final List<Region> regions = batches.stream().map(BatchImage::region).toList();
     final OwnOutput output =
         new OwnOutput(
             shuffleId,
             mapId,
             partitions,
-            regions,
+            batches.stream().map(BatchImage::region).toList(),
             new OwnOutput.Entry(chunk, offset, Math.toIntExact(entryBytes), signal));
     shuffle.outputs.put(mapId, output);
     chunk.publish(mapId, offset);
+    if (!ready) {
+      output.retain();
+    }
     return output;
   }
 
@@ -134,32 +114,32 @@ public final class Catalog {
    * @throws CatalogException if the old entry is damaged; nothing was taken over
    */
   public synchronized boolean move(final OwnOutput output, final List<Region> regions) {
-    if (find(output.shuffleId(), output.mapId()) != output) {
+    if (find(output.shuffleId, output.mapId) != output) {
       return false;
     }
-    final ShuffleChunk before = output.chunk();
-    if (!before.isIntact(output.entryOffset(), output.entryBytes())) {
+    if (output.entryDamage() != null) {
       throw new CatalogException("its entry is damaged");
     }
-    final OwnShuffle shuffle = shuffleWithRoom(output.shuffleId(), output.entryBytes());
+    final OwnOutput.Entry before = output.entry;
+    final OwnShuffle shuffle = shuffleWithRoom(output.shuffleId, before.bytes);
     final ShuffleChunk chunk = shuffle.last();
     final int signal = chunk.nextSignal();
-    final int offset = chunk.append(output, regions);
+    final int offset = chunk.append(before, regions);
     chunk.signal(device, signal).raise(ShuffleChunk.READY_EPOCH);
     final OwnOutput moved =
         new OwnOutput(
-            output.shuffleId(),
-            output.mapId(),
-            output.partitions(),
+            output.shuffleId,
+            output.mapId,
+            output.partitions,
             regions,
-            new OwnOutput.Entry(chunk, offset, output.entryBytes(), signal));
-    shuffle.outputs.put(output.mapId(), moved);
-    chunk.publish(output.mapId(), offset);
-    if (chunk != before) {
+            new OwnOutput.Entry(chunk, offset, before.bytes, signal));
+    shuffle.outputs.put(output.mapId, moved);
+    chunk.publish(output.mapId, offset);
+    if (chunk != before.chunk) {
       // A reader that finds nothing in the older chunk goes on to the newer one.
-      before.unpublish(output.mapId());
+      before.chunk.unpublish(output.mapId);
     }
-    final List<Region> left = new ArrayList<>(output.regions());
+    final List<Region> left = new ArrayList<>(output.regions);
     left.removeAll(regions);
     reclaimer.retire(left);
     return true;
@@ -215,12 +195,12 @@ public final class Catalog {
 
   /** The same, unless the catalog holds another output of this key, or none, by now. */
   public synchronized boolean remove(final OwnOutput output) {
-    final OwnShuffle shuffle = shuffles.get(output.shuffleId());
-    if (shuffle == null || !shuffle.outputs.remove(output.mapId(), output)) {
+    final OwnShuffle shuffle = shuffles.get(output.shuffleId);
+    if (shuffle == null || !shuffle.outputs.remove(output.mapId, output)) {
       return false;
     }
-    output.chunk().unpublish(output.mapId());
-    reclaimer.retire(output.regions());
+    output.entry.chunk.unpublish(output.mapId);
+    reclaimer.retire(output.regions);
     return true;
   }
 
@@ -234,7 +214,7 @@ public final class Catalog {
     if (shuffle != null) {
       root.unlist(shuffleId);
       final List<Region> regions = new ArrayList<>();
-      shuffle.outputs.values().forEach(output -> regions.addAll(output.regions()));
+      shuffle.outputs.values().forEach(output -> regions.addAll(output.regions));
       shuffle.chunks.forEach(chunk -> regions.add(chunk.region()));
       reclaimer.retire(regions);
     }
@@ -252,11 +232,11 @@ public final class Catalog {
     if (shuffle == null || output == null) {
       return new long[0];
     }
-    final int regions = output.regions().size();
+    final int regions = output.regions.size();
     final long[] segments = new long[regions + shuffle.chunks.size()];
     for (int i = 0; i < segments.length; i++) {
       final Region region =
-          i < regions ? output.regions().get(i) : shuffle.chunks.get(i - regions).region();
+          i < regions ? output.regions.get(i) : shuffle.chunks.get(i - regions).region();
       segments[i] = region.memory().id();
     }
     return segments;
@@ -332,6 +312,147 @@ public final class Catalog {
 
     void end() {
       ended = true;
+    }
+  }
+
+  /**
+   * A map output that the catalog holds. Where its blocks lie is not kept twice: it is read from
+   * the entry, as peers do. Thread safe.
+   */
+  public static final class OwnOutput {
+    /** What {@link #ready} is raised to; each output has a word of its own. */
+    public static final int READY_EPOCH = ShuffleChunk.READY_EPOCH;
+
+    private final int shuffleId;
+    private final long mapId;
+    private final int partitions;
+    private final List<Region> regions;
+    private final Entry entry;
+
+    /** Location of its entry, as it was written: the entry itself may be damaged. */
+    record Entry(ShuffleChunk chunk, int offset, int bytes, int signal) {}
+
+    OwnOutput(
+        final int shuffleId,
+        final long mapId,
+        final int partitions,
+        final List<Region> regions,
+        final Entry entry) {
+      this.shuffleId = shuffleId;
+      this.mapId = mapId;
+      this.partitions = partitions;
+      this.regions = List.copyOf(regions);
+      this.entry = entry;
+    }
+
+    public int shuffleId() {
+      return shuffleId;
+    }
+
+    public long mapId() {
+      return mapId;
+    }
+
+    public int partitions() {
+      return partitions;
+    }
+
+    /** Takes one extent: what its entry says of it, and the segment that it lies in. */
+    @FunctionalInterface
+    public interface ExtentVisitor {
+      void extent(EntryCursor extent, SegmentMemory memory);
+    }
+
+    /** Gives the extents of a block, in order. Callers hold the output, see {@link #retain}. */
+    public void forEachExtent(final int partition, final ExtentVisitor visitor) {
+      final EntryCursor cursor = new EntryCursor();
+      entry.chunk.open(entry.offset, entry.bytes, cursor);
+      for (int batch = 0; batch < regions.size(); batch++) {
+        if (cursor.extent(batch, partition)) {
+          visitor.extent(cursor, regions.get(batch).memory());
+        }
+      }
+    }
+
+    /** Returns the damage of its entry, if there is any. Callers hold the output. */
+    public @Nullable String entryDamage() {
+      return entry.chunk.isIntact(entry.offset, entry.bytes)
+          ? null
+          : "its entry in segment " + entry.chunk.region().memory().id();
+    }
+
+    /**
+     * Takes a reference of each of its regions, and of the one that its entry lies in.
+     *
+     * @return false, with nothing taken, if the output was freed already
+     */
+    public boolean retain() {
+      if (!entry.chunk.region().retain()) {
+        return false;
+      }
+      for (int i = 0; i < regions.size(); i++) {
+        if (!regions.get(i).retain()) {
+          regions.subList(0, i).forEach(Region::release);
+          entry.chunk.region().release();
+          return false;
+        }
+      }
+      return true;
+    }
+
+    /**
+     * The same for who moves it. Does not wait.
+     *
+     * @return false, with nothing taken, also if its bytes are not there yet
+     */
+    public boolean retainReady(final Device host) {
+      if (!retain()) {
+        return false;
+      }
+      if (ready(host).reached(READY_EPOCH)) {
+        return true;
+      }
+      release();
+      return false;
+    }
+
+    /** Drops what {@link #retain} took. */
+    public void release() {
+      regions.forEach(Region::release);
+      entry.chunk.region().release();
+    }
+
+    /**
+     * The word that says when its bytes are there, at {@link #READY_EPOCH}. Callers hold the
+     * output.
+     *
+     * @param host the device of host memory, where it lies
+     */
+    public Signal ready(final Device host) {
+      return entry.chunk.signal(host, entry.signal);
+    }
+
+    /**
+     * The same word for streams of a GPU; absent if that cannot reach it. Callers hold the output.
+     *
+     * @throws ZerohopException (FATAL) if the GPU cannot be used any more
+     */
+    public @Nullable Signal ready(final Device host, final Device gpu) {
+      return entry.chunk.signal(host, gpu, entry.signal);
+    }
+
+    Entry entry() {
+      return entry;
+    }
+
+    /** Returns the regions of its batches, in order. */
+    public List<Region> regions() {
+      return regions;
+    }
+
+    @Override
+    public String toString() {
+      return "map output " + mapId + " of shuffle " + shuffleId;
     }
   }
 }

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.catalog;
 
 import io.zerohop.shuffle.block.DamagedOutputException;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.extent.ExtentList.HostCopies;

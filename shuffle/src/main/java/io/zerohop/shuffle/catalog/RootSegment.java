@@ -87,7 +87,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
    * Says that nothing of the memory changes any more. The list of shuffles stays as it is, since a
    * keeper goes on by it.
    */
-  synchronized void end() {
+  public synchronized void end() {
     ended = true;
     buffer.putLongVolatile(RootLayout.ENDED_OFFSET, 1);
   }

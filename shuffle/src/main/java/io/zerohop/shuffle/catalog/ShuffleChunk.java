@@ -4,7 +4,9 @@ import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
 import io.zerohop.device.Signal;
 import io.zerohop.shuffle.catalog.BatchImage.EntryImage;
-import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.CatalogView.ChunkLayout;
+import io.zerohop.shuffle.catalog.EntryCursor.EntryLayout;
 import io.zerohop.shuffle.pool.Region;
 import java.util.List;
 import org.agrona.concurrent.UnsafeBuffer;
@@ -113,17 +115,17 @@ final class ShuffleChunk {
   /**
    * Writes an intact entry once more, of this chunk or another, whose batches lie elsewhere now.
    */
-  int append(final OwnOutput output, final List<Region> regions) {
+  int append(final OwnOutput.Entry entry, final List<Region> regions) {
     final int offset = heapEnd;
     EntryImage.move(
-        output.chunk().buffer,
-        output.entryOffset(),
-        output.entryBytes(),
+        entry.chunk().buffer,
+        entry.offset(),
+        entry.bytes(),
         buffer,
         offset,
         usedSignals++,
         regions);
-    heapEnd += output.entryBytes();
+    heapEnd += entry.bytes();
     return offset;
   }
 
@@ -160,24 +162,24 @@ final class ShuffleChunk {
   /** Makes the entry findable (release). */
   void publish(final long mapId, final int entryOffset) {
     final int slot = slotOf(mapId);
-    final long before = buffer.getLong(slot + ChunkLayout.SLOT_WORD);
-    if (before == 0) {
+    if (buffer.getLong(slot + ChunkLayout.SLOT_WORD) == 0) {
       usedSlots++;
       buffer.putLong(slot + ChunkLayout.SLOT_MAP, mapId);
     }
-    buffer.putLongVolatile(
-        slot + ChunkLayout.SLOT_WORD,
-        ChunkLayout.word(ChunkLayout.version(before) + 1, entryOffset));
+    setWord(slot, entryOffset);
   }
 
   /** Makes a map output unfindable; who found it before goes on reading it. */
   void unpublish(final long mapId) {
     final int slot = slotOf(mapId);
-    final long before = buffer.getLong(slot + ChunkLayout.SLOT_WORD);
-    if (before != 0) {
-      buffer.putLongVolatile(
-          slot + ChunkLayout.SLOT_WORD, ChunkLayout.word(ChunkLayout.version(before) + 1, 0));
+    if (buffer.getLong(slot + ChunkLayout.SLOT_WORD) != 0) {
+      setWord(slot, 0);
     }
+  }
+
+  private void setWord(final int slot, final int entryOffset) {
+    final int version = ChunkLayout.version(buffer.getLong(slot + ChunkLayout.SLOT_WORD)) + 1;
+    buffer.putLongVolatile(slot + ChunkLayout.SLOT_WORD, ChunkLayout.word(version, entryOffset));
   }
 
   /** Links the next chunk behind this one (release). */

@@ -15,7 +15,7 @@ import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.extent.ExtentList;
 import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.log.ShuffleCode;

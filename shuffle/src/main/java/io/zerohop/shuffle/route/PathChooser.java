@@ -16,7 +16,6 @@ import io.zerohop.shuffle.transport.Transport.OwnerGoneException;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.RemoteNode;
 import io.zerohop.shuffle.transport.remote.SendingNode;
-import io.zerohop.shuffle.transport.samenode.LocalMemory;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.time.Duration;
@@ -61,7 +60,7 @@ public final class PathChooser {
   private final @Nullable Location self;
 
   private final Set<BlockPath> allowed;
-  private final @Nullable LocalMemory local;
+  private final @Nullable BlockMemory local;
   private final @Nullable PeerDirectory peers;
   private final @Nullable UcxNode ucx;
   private final @Nullable SendingNode sending;
@@ -76,7 +75,7 @@ public final class PathChooser {
   public PathChooser(
       final @Nullable Location self,
       final Set<BlockPath> allowed,
-      final @Nullable LocalMemory local,
+      final @Nullable BlockMemory local,
       final @Nullable PeerDirectory peers,
       final @Nullable UcxNode ucx,
       final @Nullable SendingNode sending,

@@ -1,7 +1,6 @@
 package io.zerohop.shuffle.spill;
 
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.catalog.OwnMemory;
 import io.zerohop.shuffle.pool.Pool;
 import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.shuffle.pool.Reclaimer;
@@ -9,6 +8,7 @@ import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.spill.Evictor.Eviction;
 import io.zerohop.shuffle.spill.Evictor.EvictionScope;
+import io.zerohop.shuffle.transport.samenode.OwnMemory;
 import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;

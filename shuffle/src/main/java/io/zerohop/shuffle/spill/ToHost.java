@@ -4,7 +4,7 @@ import io.zerohop.device.CopyBatch;
 import io.zerohop.device.CopyStream;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.catalog.Catalog;
-import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Region;

@@ -3,7 +3,7 @@ package io.zerohop.shuffle.transport;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import org.jspecify.annotations.Nullable;

@@ -9,7 +9,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.shuffle.catalog.Catalog;
-import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Tier;
@@ -109,8 +109,8 @@ public final class CopyCompletions implements AutoCloseable {
   /**
    * Has the GPU raise the output's ready word behind what the stream was given.
    *
-   * @param output with the reference that {@link Catalog#publishPending} took; taken over if this
-   *     returns true
+   * @param output with the reference that {@link Catalog#publish} took; taken over if this returns
+   *     true
    * @param copies taken over likewise
    * @return false if the GPU cannot reach the word, the system has no thread left, or the node
    *     ends: somebody has to wait for the copies

@@ -5,8 +5,8 @@ import io.zerohop.device.HostBuffer;
 import io.zerohop.device.Transitions;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.block.DamagedOutputException;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Catalog.Registration;
-import io.zerohop.shuffle.catalog.OwnOutput;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.pool.PoolFullException;
 import io.zerohop.shuffle.pool.Tier;
@@ -260,7 +260,7 @@ public final class MapOutput implements AutoCloseable {
       publishPending(in, completions, pending);
     } else {
       in.batches.finish();
-      in.node.catalog.publish(shuffleId, mapId, in.life, partitions, in.batches.images());
+      in.node.catalog.publish(shuffleId, mapId, in.life, partitions, in.batches.images(), true);
       become(State.PUBLISHED);
     }
   }
@@ -269,7 +269,7 @@ public final class MapOutput implements AutoCloseable {
   private void publishPending(
       final Memory in, final CopyCompletions followers, final CopyStream pending) {
     final OwnOutput output =
-        in.node.catalog.publishPending(shuffleId, mapId, in.life, partitions, in.batches.images());
+        in.node.catalog.publish(shuffleId, mapId, in.life, partitions, in.batches.images(), false);
     become(State.PUBLISHED);
     boolean done = false;
     try {

@@ -9,10 +9,11 @@ import io.zerohop.device.Signal.SignalEpoch;
 import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.block.DamagedOutputException;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.Catalog.Registration;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
-import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.EntryCursor.EntryLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.catalog.TestCatalog.Written;
@@ -210,7 +211,7 @@ class CatalogTest {
     final OwnOutput output = catalog.find(SHUFFLE, 1);
     final Region place = pool.allocate(1_000);
     final UnsafeBuffer entry =
-        new UnsafeBuffer(output.chunk().region().address() + output.entryOffset(), 64);
+        new UnsafeBuffer(output.entry().chunk().region().address() + output.entry().offset(), 64);
     entry.putInt(EntryLayout.HEADER_BYTES, entry.getInt(EntryLayout.HEADER_BYTES) ^ 1);
     assertThatThrownBy(() -> catalog.move(output, List.of(place)))
         .isInstanceOf(CatalogException.class)
@@ -235,11 +236,12 @@ class CatalogTest {
       image.add(bytes, Crc32c.of(region.address() + partition * bytes, bytes));
     }
     image.place(region);
-    catalog.publish(SHUFFLE, 1, catalog.registration(SHUFFLE), partitions, List.of(image));
+    catalog.publish(SHUFFLE, 1, catalog.registration(SHUFFLE), partitions, List.of(image), true);
     final OwnOutput output = catalog.find(SHUFFLE, 1);
     final UnsafeBuffer entry =
         new UnsafeBuffer(
-            output.chunk().region().address() + output.entryOffset(), output.entryBytes());
+            output.entry().chunk().region().address() + output.entry().offset(),
+            output.entry().bytes());
     final int bitmap = EntryLayout.HEADER_BYTES + EntryLayout.BATCH_BYTES;
     assertThat(output.retain()).isTrue();
     try (Devices devices = new Devices(null);
@@ -251,7 +253,7 @@ class CatalogTest {
       entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
       entry.putInt(EntryLayout.BYTES_OFFSET, 1 << 30);
       assertDamaged(lease, "entry");
-      entry.putInt(EntryLayout.BYTES_OFFSET, output.entryBytes());
+      entry.putInt(EntryLayout.BYTES_OFFSET, output.entry().bytes());
       blocks.putByte(333, (byte) 77);
       assertDamaged(lease, "partition 3");
       lease.checkIntact(2);

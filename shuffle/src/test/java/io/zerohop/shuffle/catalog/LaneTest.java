@@ -7,6 +7,7 @@ import io.zerohop.device.WaitException;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.catalog.LaneTable.LaneLayout;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.pool.Reclaimer.LeaseBarrier;
 import java.time.Duration;

@@ -221,7 +221,7 @@ class WithheldCatalogTest {
         image.add(1, 0);
       }
       image.place(pool.allocate(image.bytes()));
-      catalog.publish(1, map, catalog.registration(1), PARTITIONS, List.of(image));
+      catalog.publish(1, map, catalog.registration(1), PARTITIONS, List.of(image), true);
     }
     final Location location =
         new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner");

@@ -24,7 +24,7 @@ record Holdings(
     final NodeParts parts = node.parts;
     final Pool gpu = parts.memory.tiers().device();
     return new Holdings(
-        parts.memory.catalog().outputs(),
+        parts.memory.index().outputs(),
         parts.outputs.open().size(),
         parts.memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
         parts.memory.reclaimer().waitingRegions(),

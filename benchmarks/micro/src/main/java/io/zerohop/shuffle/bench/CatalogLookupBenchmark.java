@@ -9,7 +9,7 @@ import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
 import io.zerohop.shuffle.catalog.EntryCursor;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
@@ -93,7 +93,8 @@ public class CatalogLookupBenchmark {
         image.add(random.nextInt(3) == 0 ? 0 : 1 + random.nextInt(50), random.nextInt());
       }
       image.place(pool.allocate(image.bytes()));
-      catalog.publish(SHUFFLE, map, catalog.registration(SHUFFLE), partitions, List.of(image));
+      catalog.publish(
+          SHUFFLE, map, catalog.registration(SHUFFLE), partitions, List.of(image), true);
     }
     final Segment mappedRoot = device.map(root.memory().segment().export(), "a peer");
     mapped[0] = new SegmentMemory(root.memory().id(), mappedRoot);

@@ -14,7 +14,7 @@ import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.catalog.CatalogView;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;

@@ -4,7 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.device.Signal;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ContactListener;

@@ -13,7 +13,7 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Location;
-import io.zerohop.shuffle.catalog.LanePool;
+import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;

@@ -3,7 +3,9 @@ package io.zerohop.shuffle.catalog;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.catalog.ChunkLayout.EntryLayout;
+import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
+import io.zerohop.shuffle.catalog.CatalogView.ChunkLayout;
+import io.zerohop.shuffle.catalog.EntryCursor.EntryLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Pool;
@@ -91,7 +93,11 @@ final class TestCatalog implements AutoCloseable {
       image.place(pool.allocate(Math.max(1, image.bytes())));
       images.add(image);
     }
-    catalog.publish(SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, images, ready);
+    final OwnOutput output =
+        catalog.publish(SHUFFLE, mapId, catalog.registration(SHUFFLE), partitions, images, ready);
+    if (!ready) {
+      output.release(); // Nothing is on its way.
+    }
     return new Written(mapId, partitions, images);
   }
 
