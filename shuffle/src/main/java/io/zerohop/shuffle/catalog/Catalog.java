@@ -153,7 +153,7 @@ public final class Catalog {
       if (!root.list(shuffleId, chunk.region().memory().id(), chunk.region().offset())) {
         chunk.region().release();
         throw new PoolFullException(
-            "the directory of this executor lists as many shuffles as it can", entryBytes, null);
+            "the directory of this executor lists as many shuffles as it can", null);
       }
       added.add(chunk);
       shuffles.put(shuffleId, added);

@@ -13,6 +13,7 @@ import java.lang.invoke.VarHandle;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.Set;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
@@ -38,14 +39,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     buffer = memory.buffer();
     buffer.setMemory(0, RootLayout.BYTES, (byte) 0);
     buffer.putLong(RootLayout.MAGIC_OFFSET, RootLayout.MAGIC);
-    buffer.putInt(RootLayout.VERSION_OFFSET, RootLayout.VERSION);
     buffer.putLong(RootLayout.INCARNATION_OFFSET, incarnation);
-    buffer.putInt(RootLayout.TABLE_OFFSET, RootLayout.TABLE);
-    buffer.putInt(RootLayout.TABLE_SLOTS_OFFSET, RootLayout.TABLE_SLOTS);
-    buffer.putInt(RootLayout.DIRECTORY_OFFSET, RootLayout.DIRECTORY);
-    buffer.putInt(RootLayout.DIRECTORY_CELLS_OFFSET, RootLayout.DIRECTORY_CELLS);
-    buffer.putInt(RootLayout.LANES_OFFSET, RootLayout.LANES);
-    buffer.putInt(RootLayout.LANE_COUNT_OFFSET, LaneLayout.LANES);
+    RootLayout.NUMBERS.forEach(buffer::putInt);
     buffer.putInt(RootLayout.CRC_OFFSET, RootLayout.checksum(memory));
     buffer.putLongVolatile(RootLayout.TABLE, memory.id());
     for (int slot = 1; slot < RootLayout.TABLE_SLOTS; slot++) {
@@ -106,21 +101,9 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
   }
 
   @Override
-  public synchronized long register(final Tier tier) {
+  public synchronized long register(final Naming naming) {
     final Integer slot = freeSlots.poll();
-    return slot == null ? -1 : name(slot, SegmentIds.id(++generations[slot], tier, slot));
-  }
-
-  @Override
-  public synchronized long registerLent() {
-    final Integer slot = freeSlots.poll();
-    return slot == null ? -1 : name(slot, SegmentIds.lentId(++generations[slot], slot));
-  }
-
-  @Override
-  public synchronized long registerBorrowed() {
-    final Integer slot = freeSlots.poll();
-    return slot == null ? -1 : name(slot, SegmentIds.borrowedId(++generations[slot], slot));
+    return slot == null ? -1 : name(slot, naming.id(++generations[slot], slot));
   }
 
   private long name(final int slot, final long id) {
@@ -247,13 +230,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
       this.owner = owner;
       if (buffer.capacity() < RootLayout.BYTES
           || buffer.getLong(RootLayout.MAGIC_OFFSET) != RootLayout.MAGIC
-          || buffer.getInt(RootLayout.VERSION_OFFSET) != RootLayout.VERSION
-          || buffer.getInt(RootLayout.TABLE_OFFSET) != RootLayout.TABLE
-          || buffer.getInt(RootLayout.TABLE_SLOTS_OFFSET) != RootLayout.TABLE_SLOTS
-          || buffer.getInt(RootLayout.DIRECTORY_OFFSET) != RootLayout.DIRECTORY
-          || buffer.getInt(RootLayout.DIRECTORY_CELLS_OFFSET) != RootLayout.DIRECTORY_CELLS
-          || buffer.getInt(RootLayout.LANES_OFFSET) != RootLayout.LANES
-          || buffer.getInt(RootLayout.LANE_COUNT_OFFSET) != LaneLayout.LANES
+          || RootLayout.NUMBERS.entrySet().stream()
+              .anyMatch(number -> buffer.getInt(number.getKey()) != number.getValue())
           || buffer.getInt(RootLayout.CRC_OFFSET) != RootLayout.checksum(memory)) {
         throw new CatalogException("the root segment of executor " + owner + " is damaged");
       }
@@ -426,6 +404,17 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     static final int DIRECTORY = TABLE + TABLE_SLOTS * TABLE_SLOT_BYTES;
     static final int LANES = DIRECTORY + DIRECTORY_CELLS * CELL_BYTES;
     static final int BYTES = LANES + LaneLayout.BYTES;
+
+    /** The numbers of 32 bits in the header that are the same in every root, by their offsets. */
+    static final Map<Integer, Integer> NUMBERS =
+        Map.of(
+            VERSION_OFFSET, VERSION,
+            TABLE_OFFSET, TABLE,
+            TABLE_SLOTS_OFFSET, TABLE_SLOTS,
+            DIRECTORY_OFFSET, DIRECTORY,
+            DIRECTORY_CELLS_OFFSET, DIRECTORY_CELLS,
+            LANES_OFFSET, LANES,
+            LANE_COUNT_OFFSET, LaneLayout.LANES);
 
     private RootLayout() {}
 

@@ -16,6 +16,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Predicate;
+import org.agrona.CloseHelper;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -223,7 +224,7 @@ public final class LentSegments {
 
   private long add(final long borrower, final Segment segment) {
     synchronized (lock) {
-      final long id = registry.registerLent();
+      final long id = registry.register(SegmentIds::lentId);
       if (id > 0) {
         byId.put(id, new Lent(id, borrower, segment));
         if (!saidLent) {
@@ -377,22 +378,9 @@ public final class LentSegments {
   /** Ends them all, also if a driver fails to free one. */
   @GuardedBy("lock")
   private void endAll(final Predicate<Lent> which) {
-    RuntimeException failure = null;
-    for (final Lent lent : List.copyOf(byId.values())) {
-      try {
-        if (which.test(lent)) {
-          end(lent);
-        }
-      } catch (final RuntimeException e) {
-        if (failure != null) {
-          e.addSuppressed(failure);
-        }
-        failure = e;
-      }
-    }
-    if (failure != null) {
-      throw failure;
-    }
+    final List<AutoCloseable> ends = new ArrayList<>();
+    byId.values().stream().filter(which).forEach(lent -> ends.add(() -> end(lent)));
+    CloseHelper.closeAll(ends);
   }
 
   private void end(final Lent lent) {

@@ -127,7 +127,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
     final long wanted = FreeMap.align(Math.max(bytes, 1));
     if (wanted > MAX_SEGMENT_BYTES) {
       throw new PoolFullException(
-          "a region of " + bytes + " bytes is larger than a segment can be", bytes, null);
+          "a region of " + bytes + " bytes is larger than a segment can be", null);
     }
     Region region = tryAllocate(wanted, null);
     if (region == null) {
@@ -156,7 +156,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
             ZerohopException.Category.RETRY, "the pool is closed: this executor is shutting down");
       }
       if (frozen) {
-        throw PoolFullException.frozen(tier, wanted);
+        throw PoolFullException.frozen(tier);
       }
       final boolean isPaused = isPaused();
       PoolSegment segment = isPaused ? null : bestFit(wanted, false);
@@ -167,7 +167,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
         segment = bestFit(wanted, true);
       }
       if (segment == null && isPaused) {
-        throw PoolFullException.paused(tier, wanted);
+        throw PoolFullException.paused(tier);
       }
       return segment == null ? null : take(segment, wanted);
     }
@@ -223,7 +223,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
       }
       return null;
     }
-    final long id = registry.register(tier);
+    final long id = registry.register((generation, slot) -> SegmentIds.id(generation, tier, slot));
     if (id < 0) {
       segment.close();
       return null;
@@ -253,7 +253,7 @@ public final class Pool implements AutoCloseable, SegmentResolver {
    */
   public boolean adopt(final Segment segment, final Loan loan) {
     synchronized (lock) {
-      final long id = closed || frozen ? -1 : registry.registerBorrowed();
+      final long id = closed || frozen ? -1 : registry.register(SegmentIds::borrowedId);
       if (id < 0) {
         segment.close();
         return false;

@@ -12,38 +12,31 @@ import org.jspecify.annotations.Nullable;
 public final class PoolFullException extends ZerohopException {
   private static final long serialVersionUID = 1L;
 
-  private final long requestedBytes;
-
-  public PoolFullException(
-      final String what, final long requestedBytes, final @Nullable Throwable cause) {
-    this(Message.of(what), requestedBytes, cause);
+  public PoolFullException(final String what, final @Nullable Throwable cause) {
+    this(Message.of(what), cause);
   }
 
-  public PoolFullException(
-      final Message message, final long requestedBytes, final @Nullable Throwable cause) {
+  public PoolFullException(final Message message, final @Nullable Throwable cause) {
     super(Category.FALLBACK, message, cause);
-    this.requestedBytes = requestedBytes;
   }
 
   /** Of a pool that takes nothing any more. */
-  static PoolFullException frozen(final Tier tier, final long bytes) {
+  static PoolFullException frozen(final Tier tier) {
     return new PoolFullException(
         Message.of("the pool is frozen, since this executor can no longer share memory")
             .at(name(tier))
             .remedy("see its log, and restart it"),
-        bytes,
         null);
   }
 
   /** Of a pool that gave memory away just now. */
-  static PoolFullException paused(final Tier tier, final long bytes) {
+  static PoolFullException paused(final Tier tier) {
     return new PoolFullException(
         Message.of(
                 "the pool pauses for some seconds, since other users ran out of this memory and"
                     + " took part of the pool")
             .at(name(tier))
             .remedy("lower " + tier.sizeKey() + ", or leave more memory free beside it"),
-        bytes,
         null);
   }
 
@@ -63,16 +56,10 @@ public final class PoolFullException extends ZerohopException {
             .at(name(tier))
             .because(state + (cause == null ? "" : ", and the device is out of memory"))
             .remedy(tier.remedy()),
-        bytes,
         cause);
   }
 
   private static String name(final Tier tier) {
     return tier.name().toLowerCase(Locale.ROOT) + " pool";
-  }
-
-  /** The size that was refused, in bytes. */
-  public long requestedBytes() {
-    return requestedBytes;
   }
 }

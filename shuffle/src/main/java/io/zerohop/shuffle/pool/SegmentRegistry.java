@@ -4,31 +4,23 @@ package io.zerohop.shuffle.pool;
 public interface SegmentRegistry {
 
   /**
-   * Gives a new segment its id.
-   *
-   * @param tier where it lies
-   * @return an id that was never used before, or -1 if no more segments can be named now
-   */
-  long register(Tier tier);
-
-  /**
-   * Gives a new segment that is lent to a peer its id. Once it is retired, the peer is to give the
+   * Gives a new segment its id. Once one that is lent to a peer is retired, the peer is to give the
    * segment back.
    *
-   * @return as {@link #register}
+   * @param naming makes the id of a slot
+   * @return an id that was never used before, or -1 if no more segments can be named now
    */
-  long registerLent();
-
-  /**
-   * Gives a segment that a peer lends its id here.
-   *
-   * @return as {@link #register}
-   */
-  long registerBorrowed();
+  long register(Naming naming);
 
   /** Tells peers how many bytes they may borrow now. */
   void lendable(long bytes);
 
   /** Declares that the segment is gone: nothing points into it any more. */
   void retire(long segmentId);
+
+  /** Makes ids of one kind of segments, as {@link SegmentIds} does. */
+  @FunctionalInterface
+  interface Naming {
+    long id(long generation, int slot);
+  }
 }

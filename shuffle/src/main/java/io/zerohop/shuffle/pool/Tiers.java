@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
+import org.agrona.CloseHelper;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,13 +90,7 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
    */
   @Override
   public void close() {
-    try {
-      host.close();
-    } finally {
-      if (device != null) {
-        device.close();
-      }
-    }
+    CloseHelper.closeAll(all);
   }
 
   /**

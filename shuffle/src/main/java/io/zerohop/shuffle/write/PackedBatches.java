@@ -178,7 +178,7 @@ final class PackedBatches {
     try {
       return PinnedTarget.of(region, bytes, devices.of(Tier.DEVICE));
     } catch (final DeviceMemoryException e) {
-      throw new PoolFullException("no pinned memory to bring a batch to the host", bytes, e);
+      throw new PoolFullException("no pinned memory to bring a batch to the host", e);
     }
   }
 
@@ -406,7 +406,6 @@ final class PackedBatches {
           throw new PoolFullException(
               Message.of("a batch of more than 2 GiB fits no segment")
                   .remedy("append smaller batches"),
-              length,
               null);
         }
         final int taken = take ? source.checksum(partition) : 0;

@@ -7,7 +7,7 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
-import io.zerohop.shuffle.pool.Tier;
+import io.zerohop.shuffle.pool.SegmentIds;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -71,7 +71,7 @@ class RootSegmentTest {
 
   @Test
   void retiredSegmentsAreSeen() {
-    final long id = root.register(Tier.HOST);
+    final long id = root.register(SegmentIds::lentId);
     assertThat(view.inUse(id)).isTrue();
     root.retire(id);
     assertThat(view.inUse(id)).isFalse();

@@ -6,7 +6,7 @@ import io.zerohop.shuffle.pool.Tiers.Overflow;
 import org.junit.jupiter.api.Test;
 
 class OverflowTest {
-  private static final PoolFullException FULL = new PoolFullException("no room", 10, null);
+  private static final PoolFullException FULL = new PoolFullException("no room", null);
 
   private final Overflow overflow = new Overflow();
 
