@@ -7,8 +7,8 @@ import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.remote.RemotePeer;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
+import io.zerohop.shuffle.transport.ucx.FabricReader.FabricImports;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
-import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -86,12 +86,12 @@ public final class UcxPeer extends RemotePeer {
   }
 
   /** Its GPU memory as an NVLink fabric shows it, if it does. */
-  public synchronized @Nullable FabricImports fabric() {
+  synchronized @Nullable FabricImports fabric() {
     return fabric;
   }
 
   /** It is in this node's clique; the first call counts. The mappings are closed with the peer. */
-  public synchronized void fabric(final Supplier<FabricImports> clique) {
+  synchronized void fabric(final Supplier<FabricImports> clique) {
     if (fabric == null && !isBroken()) {
       fabric = clique.get();
     }

@@ -15,9 +15,9 @@ import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents.ReceiveLayout;
 import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents.ReceiveLayout.Part;
+import io.zerohop.shuffle.transport.ucx.FabricReader.FabricCopy;
+import io.zerohop.shuffle.transport.ucx.FabricReader.FabricImports;
 import io.zerohop.shuffle.transport.ucx.UcxPeer.Gets;
-import io.zerohop.shuffle.transport.ucx.fabric.FabricImports;
-import io.zerohop.shuffle.transport.ucx.fabric.FabricImports.FabricCopy;
 import io.zerohop.shuffle.transport.ucx.memory.GetQuestions;
 import io.zerohop.shuffle.transport.ucx.memory.GetQuestions.FabricTarget;
 import io.zerohop.shuffle.transport.ucx.memory.TransferMemory.GpuSlabs;
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  * blocks from GPU memory to this GPU, others to the host. If one extent of it cannot be got, none
  * is: the owner has to send it. See docs/rdma.md.
  */
-public final class UcxTransfer extends RemoteTransfer {
+final class UcxTransfer extends RemoteTransfer {
   private final UcxPeer peer;
   private final @Nullable GpuSlabs gpuSlabs;
   private final @Nullable FabricImports fabric;
@@ -52,7 +52,7 @@ public final class UcxTransfer extends RemoteTransfer {
    * @param gpuSlabs what UCX receives GPU memory in; absent if none is got
    * @param fabric how GPU memory is copied as it is, which is tried first, if it can be
    */
-  public UcxTransfer(
+  UcxTransfer(
       final UcxPeer peer,
       final List<Block> blocks,
       final Sink sink,

@@ -2,9 +2,9 @@ package io.zerohop.shuffle.transport.ucx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.shuffle.transport.ucx.PeerConnector.GpuReach;
-import io.zerohop.shuffle.transport.ucx.PeerConnector.SelfTest;
 import io.zerohop.shuffle.transport.ucx.TestReads.GetKind;
+import io.zerohop.shuffle.transport.ucx.TestReads.GpuReach;
+import io.zerohop.shuffle.transport.ucx.TestReads.SelfTest;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;

@@ -31,6 +31,8 @@ import org.slf4j.LoggerFactory;
  * from here, since jucx itself only knows it weakly.
  */
 final class JucxEndpoint implements UcxEndpoint {
+  private static final Logger LOG = LoggerFactory.getLogger(JucxEndpoint.class);
+
   /** The steps of an endpoint. */
   enum State {
     /** UCX knows nothing of it. */
@@ -139,8 +141,7 @@ final class JucxEndpoint implements UcxEndpoint {
 
   private void submit(final Completion done, final BiConsumer<UcpEndpoint, JucxRequest> start) {
     worker.begun();
-    final Begun completion = new Begun(done);
-    final JucxRequest request = new JucxRequest(worker, completion);
+    final JucxRequest request = new JucxRequest(done);
     if (worker.isDead()) {
       request.onError(UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET, "UCX has ended here");
       return;
@@ -152,40 +153,13 @@ final class JucxEndpoint implements UcxEndpoint {
             request.onError(UcsConstants.STATUS.UCS_ERR_CONNECTION_RESET, failure);
             return;
           }
-          completion.begin();
+          request.begin();
           try {
             start.accept(open, request);
           } catch (final RuntimeException e) {
             request.onError(UcsConstants.STATUS.UCS_ERR_IO_ERROR, e.getMessage());
           }
         });
-  }
-
-  /** Tells how a request has ended, and does what had to wait for it. */
-  private final class Begun implements Completion {
-    private final Completion done;
-    private boolean begun;
-
-    Begun(final Completion done) {
-      this.done = done;
-    }
-
-    void begin() {
-      begun = true;
-      underWay++;
-    }
-
-    @Override
-    public void done(final @Nullable String problem) {
-      try {
-        done.done(problem);
-      } finally {
-        if (begun) {
-          underWay--;
-          destroyUnusedKeys();
-        }
-      }
-    }
   }
 
   @Override
@@ -220,20 +194,22 @@ final class JucxEndpoint implements UcxEndpoint {
   }
 
   /**
-   * One request under way. UCX may call back and throw for the same one; it is completed once. Only
-   * the worker's thread comes here.
+   * One request under way: tells how it has ended, and does what had to wait for that. UCX may call
+   * back and throw for the same one; it is completed once. Only the worker's thread comes here.
    */
-  private static final class JucxRequest extends UcxCallback {
-    private static final Logger LOG = LoggerFactory.getLogger(JucxRequest.class);
-
-    private final JucxWorker worker;
-    private final Completion completion;
+  private final class JucxRequest extends UcxCallback {
+    private final Completion done;
+    private boolean begun;
     private boolean completed;
 
     /** For a request that the worker was told of, see {@link JucxWorker#begun}. */
-    JucxRequest(final JucxWorker worker, final Completion completion) {
-      this.worker = worker;
-      this.completion = completion;
+    JucxRequest(final Completion done) {
+      this.done = done;
+    }
+
+    void begin() {
+      begun = true;
+      underWay++;
     }
 
     @Override
@@ -246,18 +222,24 @@ final class JucxEndpoint implements UcxEndpoint {
       complete(message == null ? "UCX status " + status : message);
     }
 
-    private void complete(final @Nullable String failure) {
-      if (!completed) {
-        completed = true;
-        worker.ended();
+    private void complete(final @Nullable String problem) {
+      if (completed) {
+        return;
+      }
+      completed = true;
+      worker.ended();
+      try {
         try {
-          completion.done(failure);
-        } catch (final RuntimeException e) {
-          // It must not go into UCX.
-          ShuffleCode.REQUEST_END_FAILED
-              .says("could not handle the end of a request")
-              .error(LOG, e);
+          done.done(problem);
+        } finally {
+          if (begun) {
+            underWay--;
+            destroyUnusedKeys();
+          }
         }
+      } catch (final RuntimeException e) {
+        // It must not go into UCX.
+        ShuffleCode.REQUEST_END_FAILED.says("could not handle the end of a request").error(LOG, e);
       }
     }
   }
