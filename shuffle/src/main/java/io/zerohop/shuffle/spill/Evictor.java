@@ -8,18 +8,27 @@ import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.pool.PoolStats;
+import io.zerohop.shuffle.pool.Reclaimer;
+import io.zerohop.shuffle.pool.Region;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.samenode.OwnMemory;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.LongAdder;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Makes room in an executor's pools: moves unused map outputs out in the background, and releases
- * GPU memory on request. Thread safe.
+ * Makes room in an executor's pools: has the spiller move unused map outputs out in the background,
+ * and releases GPU memory to the driver when others have run out of it. Then empty segments go at
+ * once, those that it lends next, and last those that the spiller empties. Whoever asks takes
+ * turns. Thread safe; holds no lock of a pool or the catalog while it waits, and takes no GPU
+ * memory itself.
  */
 public final class Evictor {
   /**
@@ -30,14 +39,46 @@ public final class Evictor {
 
   private static final Duration PERIOD = Duration.ofMillis(100);
 
-  private final OwnMemory memory;
-  private final Spiller spiller;
+  /** Peers look every 100 ms for segments that are gone; until then their mappings keep memory. */
+  private static final Duration PEERS_UNMAP = Duration.ofMillis(250);
 
-  /** Absent without a GPU. */
-  private final @Nullable PoolShrinker shrinker;
+  /** The longest wait for lent memory: borrowers look every 100 ms, and copy over the PCI bus. */
+  private static final Duration RECALL = Duration.ofMillis(500);
+
+  /** The interval of checks whether readers have released something. */
+  static final long LOOK_NANOS = TimeUnit.MILLISECONDS.toNanos(5);
+
+  /**
+   * How often is looked again for outputs whose copies have ended meanwhile: RAPIDS may run out of
+   * memory right behind a map task, whose copies end in milliseconds.
+   */
+  private static final int COPIES_LOOKS = 50;
+
+  private final OwnMemory memory;
+  private final Reclaimer reclaimer;
+  private final Spiller spiller;
+  private final BooleanSupplier copying;
+  private final Clock clock;
 
   /** Absent if map outputs stay. */
   private final Housekeeping.@Nullable Chore moving;
+
+  private final ReentrantLock turn = new ReentrantLock(true);
+  private final LongAdder given = new LongAdder();
+
+  /**
+   * Time until which waiting is useless, after a whole wait brought nothing; of the request whose
+   * turn it is.
+   */
+  private long vainUntil;
+
+  private boolean vain;
+
+  /** The same of lent memory, whose borrowers may be stopped. */
+  private long ignoredUntil;
+
+  private boolean ignored;
+  private volatile boolean stopped;
 
   /**
    * Begins to look after the pools, if map outputs may leave.
@@ -60,17 +101,17 @@ public final class Evictor {
       final Housekeeping housekeeping,
       final Clock clock) {
     this.memory = memory;
+    this.reclaimer = memory.reclaimer();
+    this.copying = copying;
+    this.clock = clock;
     spiller = new Spiller(conf, cold, devices, memory, accessTimes, leases, clock);
-    final boolean moves = conf.spill().start() < 1;
-    shrinker =
-        devices.hasGpu()
-            ? new PoolShrinker(memory, moves ? spiller : null, this::hurry, copying, clock)
-            : null;
     for (final Pool pool : memory.tiers().all()) {
       pool.onShortage(() -> shortage(pool.tier()));
     }
     moving =
-        moves ? housekeeping.everyLong("spiller", PERIOD, spiller::isNeeded, spiller::round) : null;
+        conf.spill().start() < 1
+            ? housekeeping.everyLong("spiller", PERIOD, spiller::isNeeded, spiller::round)
+            : null;
   }
 
   /**
@@ -90,7 +131,7 @@ public final class Evictor {
 
   /** A pool refused an allocation: what readers have passed is freed, and more is on its way. */
   private void shortage(final Tier tier) {
-    memory.reclaimer().poll();
+    reclaimer.poll();
     spiller.shortage(tier);
     hurry();
   }
@@ -105,17 +146,148 @@ public final class Evictor {
    * @return bytes that were given back during this call; 0 without a GPU
    */
   public long shrink(final long bytes, final EvictionScope scope, final Duration limit) {
-    return shrinker == null ? 0 : shrinker.shrink(bytes, scope, limit);
+    final Pool pool = memory.tiers().device();
+    if (pool == null) {
+      return 0;
+    }
+    final long deadline = clock.in(limit);
+    try {
+      if (!clock.tryLock(turn, limit)) {
+        return 0;
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt();
+      return 0;
+    }
+    try {
+      return stopped ? 0 : shrink(pool, bytes, scope, limit, deadline);
+    } finally {
+      turn.unlock();
+    }
+  }
+
+  private long shrink(
+      final Pool pool,
+      final long bytes,
+      final EvictionScope scope,
+      final Duration limit,
+      final long deadline) {
+    final long before = pool.stats().returnedBytes();
+    pool.pause(limit.plus(SHRINK_PAUSE));
+    try {
+      final Eviction eviction = new Eviction(scope, () -> bytes - giveBack(pool, before), clock);
+      if (eviction.missing() > 0) {
+        recall(pool, eviction, deadline);
+      }
+      if (eviction.missing() > 0 && moving != null && !isVain()) {
+        evict(eviction, deadline);
+      }
+    } catch (final InterruptedException e) {
+      Thread.currentThread().interrupt(); // What there is by now has to do.
+    } finally {
+      pool.pause(SHRINK_PAUSE);
+    }
+    final long returned = giveBack(pool, before);
+    if (returned > 0) {
+      vain = false;
+      given.add(returned);
+      letPeersUnmap();
+    }
+    return returned;
   }
 
   /** An upper bound of what {@link #shrink} could give back now, in bytes. */
   public long shrinkableBytes(final EvictionScope scope) {
-    return shrinker == null ? 0 : shrinker.shrinkableBytes(scope);
+    final Pool pool = memory.tiers().device();
+    if (pool == null) {
+      return 0;
+    }
+    final PoolStats stats = pool.stats();
+    if (moving != null && scope == EvictionScope.ALL) {
+      return stats.reservedBytes();
+    }
+    final long cold = moving == null ? 0 : spiller.coldDeviceBytes();
+    return stats.emptyBytes() + stats.loans().lentBytes() + cold;
+  }
+
+  /** Gives back what is empty; returns how much has been since the pool had given so much. */
+  private long giveBack(final Pool pool, final long before) {
+    reclaimer.poll();
+    pool.closeEmpty();
+    return pool.stats().returnedBytes() - before;
+  }
+
+  /** What is lent goes before own blocks do: others have it as long as it is not needed here. */
+  private void recall(final Pool pool, final Eviction eviction, final long deadline)
+      throws InterruptedException {
+    pool.lent().recall(eviction.missing());
+    if (ignored && !clock.isOver(ignoredUntil)) {
+      return;
+    }
+    ignored = false;
+    final long end = clock.in(RECALL);
+    while (!stopped && pool.lent().bytes() > 0 && eviction.missing() > 0) {
+      final long left = Math.min(clock.left(end), clock.left(deadline));
+      if (left <= 0) {
+        ignored = clock.isOver(end);
+        ignoredUntil = clock.in(SHRINK_PAUSE);
+        return;
+      }
+      eviction.await(Math.min(left, LOOK_NANOS));
+    }
+  }
+
+  private void evict(final Eviction eviction, final long deadline) throws InterruptedException {
+    // Before it is looked: copies that end behind that are found by another look.
+    boolean copies = copying.getAsBoolean();
+    int looks = 0;
+    spiller.ask(eviction);
+    hurry();
+    try {
+      while (!stopped && eviction.missing() > 0) {
+        // Uncommitted outputs and own leases may hold the rest, for who knows how long.
+        if (eviction.isExhausted() && reclaimer.waitingBytes(Region::isOnOwnGpu) == 0) {
+          if (!copies || looks++ == COPIES_LOOKS) {
+            return;
+          }
+          eviction.await(Math.min(clock.left(deadline), LOOK_NANOS));
+          copies = copying.getAsBoolean();
+          eviction.again();
+          spiller.ask(eviction);
+          hurry();
+        }
+        final long left = clock.left(deadline);
+        if (left <= 0) {
+          // Its readers may wait for the same memory as whoever asks.
+          vain = true;
+          vainUntil = clock.in(SHRINK_PAUSE);
+          return;
+        }
+        eviction.await(Math.min(left, LOOK_NANOS));
+      }
+    } finally {
+      eviction.end();
+    }
+  }
+
+  private boolean isVain() {
+    vain = vain && !clock.isOver(vainUntil);
+    return vain;
+  }
+
+  private void letPeersUnmap() {
+    if (memory.isShared()) {
+      try {
+        clock.sleep(PEERS_UNMAP);
+      } catch (final InterruptedException e) {
+        Thread.currentThread().interrupt();
+      }
+    }
   }
 
   /** Bytes of GPU memory that were given back since the start. */
   public long givenBytes() {
-    return shrinker == null ? 0 : shrinker.givenBytes();
+    return given.sum();
   }
 
   /** Returns the outputs moved from GPU memory to host memory. */
@@ -130,9 +302,7 @@ public final class Evictor {
 
   /** Nothing is moved or given back any more; what is under way may still be. */
   public void stop() {
-    if (shrinker != null) {
-      shrinker.stop();
-    }
+    stopped = true;
     spiller.stop();
   }
 

@@ -45,8 +45,8 @@ import org.slf4j.LoggerFactory;
  * what finds no room then goes down as it is written, which costs as much and takes nothing from
  * those who read.
  *
- * <p>Only when others run out of GPU memory does it move what is in use, see {@link PoolShrinker},
- * and when a lender wants its memory back.
+ * <p>Only when others run out of GPU memory does it move what is in use, see {@link
+ * Evictor#shrink}, and when a lender wants its memory back.
  *
  * <p>{@link #round} belongs to one thread at a time; everything else may be called by any.
  */
@@ -194,7 +194,7 @@ final class Spiller {
         if (missing <= 0 || reclaimer.waitingBytes(Region::isOnOwnGpu) < missing) {
           return missing > 0;
         }
-        eviction.await(PoolShrinker.LOOK_NANOS);
+        eviction.await(Evictor.LOOK_NANOS);
       }
     } catch (final InterruptedException e) {
       LOG.debug("interrupted; requests for GPU memory get what is free", e);
