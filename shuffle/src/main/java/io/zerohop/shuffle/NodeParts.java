@@ -82,13 +82,12 @@ final class NodeParts {
 
   private static final Logger LOG = LoggerFactory.getLogger(NodeParts.class);
   private static final int EXECUTOR_NAME_CHARS = 16;
-  private static final int APP_NAME_CHARS = 64;
   private static final Duration CHORES = Duration.ofMillis(100);
   private static final Duration MEETING = Duration.ofSeconds(1);
 
   private final String executorId;
   private final Clock clock;
-  private final SocketFolder folder;
+  final SocketFolder folder;
   final SegmentServer server;
   private final SocketWatch socketWatch;
 
@@ -296,7 +295,8 @@ final class NodeParts {
   static NodeParts start(final ShuffleNode.Setup setup, final @Nullable Device gpu) {
     final Devices devices = new Devices(gpu);
     try (Undo undo = new Undo(devices)) {
-      final SocketFolder folder = openFolder(setup.conf.socketDir(), setup.appId, setup.secret);
+      final SocketFolder folder =
+          ShuffleNode.socketFolder(setup.conf.socketDir(), setup.appId, setup.secret);
       undo.add(folder);
       folder.sweep();
       final NodeParts parts = undo.keep(new NodeParts(setup, devices, folder));
@@ -312,20 +312,9 @@ final class NodeParts {
     }
   }
 
-  /** Opens the folder of an application's sockets on this node. */
-  static SocketFolder openFolder(
-      final java.nio.file.@Nullable Path base, final String appId, final byte[] secret) {
-    return SocketFolder.open(base, fileName(appId, APP_NAME_CHARS), secret);
-  }
-
-  private static String fileName(final String text, final int chars) {
+  static String fileName(final String text, final int chars) {
     final String name = text.replaceAll("[^A-Za-z0-9_-]", "_");
     return name.isEmpty() ? "_" : name.substring(0, Math.min(chars, name.length()));
-  }
-
-  /** Whether a keeper runs on this node. */
-  boolean keeperRuns() {
-    return folder.isServed(Location.KEEPER);
   }
 
   /** What the keeper of this node says by its greeting. */

@@ -44,6 +44,7 @@ import org.jspecify.annotations.Nullable;
  * fetches are closed by those who asked for them, before the node.
  */
 public final class ShuffleNode implements AutoCloseable {
+  private static final int APP_NAME_CHARS = 64;
   private static final Duration KEPT_LIMIT = Duration.ofSeconds(1);
 
   final NodeParts parts;
@@ -110,12 +111,12 @@ public final class ShuffleNode implements AutoCloseable {
       final int partitions,
       final Tier tier,
       final @Nullable OverflowFiles files) {
-    return parts.outputs.begin(shuffleId, mapId, partitions, tier, files);
+    return MapOutput.of(parts.outputs, shuffleId, mapId, partitions, tier, files);
   }
 
   /** Returns whether this node holds the map output in memory. */
   public boolean holds(final int shuffleId, final long mapId) {
-    return parts.outputs.holds(shuffleId, mapId);
+    return parts.memory.index().find(shuffleId, mapId) != null;
   }
 
   /**
@@ -177,12 +178,12 @@ public final class ShuffleNode implements AutoCloseable {
   /** Opens the folder of an application's sockets on this node, for the caller to close. */
   public static SocketFolder socketFolder(
       final java.nio.file.@Nullable Path base, final String appId, final byte[] secret) {
-    return NodeParts.openFolder(base, appId, secret);
+    return SocketFolder.open(base, NodeParts.fileName(appId, APP_NAME_CHARS), secret);
   }
 
   /** Returns whether a keeper runs on this node, connected or not. */
   public boolean keeperRuns() {
-    return parts.keeperRuns();
+    return parts.folder.isServed(Location.KEEPER);
   }
 
   /**
@@ -215,7 +216,7 @@ public final class ShuffleNode implements AutoCloseable {
 
   /** Names of the map outputs that this node holds in memory. */
   public List<StoredOutput> stored() {
-    return parts.outputs.stored();
+    return parts.memory.index().stored();
   }
 
   /**

@@ -5,6 +5,7 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.BlockPath;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.conf.Config.TestDevice;
 import io.zerohop.shuffle.fetch.Fetches;
@@ -113,7 +114,8 @@ public final class ExecutorShuffle implements AutoCloseable {
     this.files = files;
     this.watch = watch;
     this.pages = new PagePool(conf.writeBuffer() * Runtime.getRuntime().availableProcessors());
-    this.location = locationOf(env.blockManager().blockManagerId(), node);
+    this.location =
+        locationOf(env.blockManager().blockManagerId(), node == null ? null : node.location());
     final BlockTransferTransport blocks =
         new BlockTransferTransport(
             env,
@@ -232,11 +234,11 @@ public final class ExecutorShuffle implements AutoCloseable {
   }
 
   private static BlockManagerId locationOf(
-      final BlockManagerId own, final @Nullable ShuffleNode node) {
-    return node == null
+      final BlockManagerId own, final @Nullable Location memory) {
+    return memory == null
         ? own
         : BlockManagerId.apply(
-            own.executorId(), own.host(), own.port(), Option.apply(node.location().encode()));
+            own.executorId(), own.host(), own.port(), Option.apply(memory.encode()));
   }
 
   /**
@@ -300,13 +302,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     }
     final KeptPlace made =
         new KeptPlace(
-            keeperPort,
-            KeptId.of(
-                BlockManagerId.apply(
-                    location.executorId(),
-                    location.host(),
-                    location.port(),
-                    Option.apply(owner.location().withKeeper(keeperPort).encode()))));
+            keeperPort, KeptId.of(locationOf(location, owner.location().withKeeper(keeperPort))));
     keptPlace = made;
     return made.location;
   }

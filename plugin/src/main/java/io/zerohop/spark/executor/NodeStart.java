@@ -1,6 +1,7 @@
 package io.zerohop.spark.executor;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
@@ -133,19 +134,14 @@ final class NodeStart {
         conf.fabric()
             ? CudaDevice.inFabric(gpu(), conf.cudaMultiprocessors())
             : new CudaDevice(gpu(), conf.cudaMultiprocessors());
-    boolean handedOver = false;
-    try {
+    try (Undo undo = new Undo(device)) {
       LOG.info(
           "Zerohop: executor {} holds shuffle blocks on {}", env.executorId(), device.describe());
       setup.set("device.pool.size", PoolSizing.devicePoolBytes(spark));
       setup.gpu(device.uuid(), TopologyReader.read());
       OtherNodes.configure(setup, env, spark, conf, secret, device.pciAddress());
-      handedOver = true;
-      return start(setup, device);
-    } finally {
-      if (!handedOver) {
-        device.close();
-      }
+      undo.done();
+      return start(setup, device); // It owns the device, also if this fails.
     }
   }
 

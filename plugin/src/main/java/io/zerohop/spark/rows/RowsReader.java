@@ -6,23 +6,30 @@ import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
+import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkLinks;
+import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.log.SparkCode;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.task.ReduceTask.ReadEnd;
+import java.lang.reflect.Field;
+import java.nio.ByteOrder;
 import java.util.NoSuchElementException;
 import java.util.function.BooleanSupplier;
 import org.apache.spark.Aggregator;
 import org.apache.spark.InterruptibleIterator;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.TaskContext;
+import org.apache.spark.serializer.Serializer;
 import org.apache.spark.serializer.SerializerInstance;
 import org.apache.spark.shuffle.ShuffleReadMetricsReporter;
 import org.apache.spark.shuffle.ShuffleReader;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
+import org.apache.spark.util.AccumulatorV2;
+import org.jspecify.annotations.Nullable;
 import scala.Function2;
 import scala.Option;
 import scala.Product2;
@@ -331,5 +338,50 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
 
     /** The records of a block, valid until the fetch moves past it. */
     Iterator<? extends Product2<?, ?>> of(FetchedBlock block);
+  }
+
+  /**
+   * Reads from Spark's UnsafeRowSerializer what the fast path for SQL rows needs: the number of
+   * fields, and the "data size" metric, which adaptive execution plans with. Both are private
+   * there; if a Spark version hides them elsewhere, the fast path is not taken and the serializer
+   * itself is used.
+   *
+   * @param numFields fields of each row
+   * @param dataSize the metric, if there is one
+   */
+  record UnsafeRows(int numFields, @Nullable AccumulatorV2<?, ?> dataSize) {
+    private static final String SERIALIZER = "org.apache.spark.sql.execution.UnsafeRowSerializer";
+    private static final boolean LITTLE_ENDIAN = ByteOrder.nativeOrder() == ByteOrder.LITTLE_ENDIAN;
+
+    /** The fast path for this serializer, or null if it is another one or not as we know it. */
+    static @Nullable UnsafeRows of(final Serializer serializer) {
+      if (!SERIALIZER.equals(serializer.getClass().getName())
+          || !SparkProbe.here().has(SparkFeature.SQL_ROWS)) {
+        return null;
+      }
+      try {
+        final Field fields = serializer.getClass().getDeclaredField("numFields");
+        final Field metric = serializer.getClass().getDeclaredField("dataSize");
+        fields.setAccessible(true);
+        metric.setAccessible(true);
+        return new UnsafeRows(
+            fields.getInt(serializer), (AccumulatorV2<?, ?>) metric.get(serializer));
+      } catch (final ReflectiveOperationException | RuntimeException e) {
+        return null;
+      }
+    }
+
+    /** Adds to the metric, which is a sum. */
+    @SuppressWarnings("unchecked")
+    void addDataSize(final long bytes) {
+      if (dataSize != null) {
+        ((AccumulatorV2<Object, Object>) dataSize).add(bytes);
+      }
+    }
+
+    /** Converts between the machine's order and the stream's. */
+    static int bigEndian(final int value) {
+      return LITTLE_ENDIAN ? Integer.reverseBytes(value) : value;
+    }
   }
 }

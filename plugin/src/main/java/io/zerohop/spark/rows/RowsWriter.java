@@ -4,6 +4,7 @@ import io.zerohop.device.ZerohopException;
 import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.rows.MapOutputBuffer.PagePool;
+import io.zerohop.spark.rows.RowsReader.UnsafeRows;
 import io.zerohop.spark.task.FailureOutcome;
 import io.zerohop.spark.task.FailureOutcome.LinkFailure;
 import io.zerohop.spark.task.MapTask;

@@ -48,7 +48,7 @@ class SparkProbeTest {
         List.of(
             "rows/RowsWriter$UnsafeRowAppender",
             "rows/RowsReader$UnsafeRowRecords",
-            "rows/UnsafeRows"));
+            "rows/RowsReader$UnsafeRows"));
     users.put(
         SparkFeature.QUERIES,
         List.of("driver/LiveShuffles$FinishedShuffles", "compat/SparkLinks$Jobs"));

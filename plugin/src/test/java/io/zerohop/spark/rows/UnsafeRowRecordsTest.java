@@ -17,6 +17,7 @@ import io.zerohop.shuffle.write.MapOutput;
 import io.zerohop.shuffle.write.MapOutput.PackSource;
 import io.zerohop.spark.TestNode;
 import io.zerohop.spark.rows.RowsReader.UnsafeRowRecords;
+import io.zerohop.spark.rows.RowsReader.UnsafeRows;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;

@@ -2,6 +2,7 @@ package io.zerohop.spark.rows;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.spark.rows.RowsReader.UnsafeRows;
 import org.apache.spark.SparkConf;
 import org.apache.spark.serializer.JavaSerializer;
 import org.apache.spark.sql.execution.UnsafeRowSerializer;

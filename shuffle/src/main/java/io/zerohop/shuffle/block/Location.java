@@ -90,25 +90,14 @@ public record Location(
     this(bootId, folderId, incarnation, port, sends, clique, socket, 0);
   }
 
-  /** Creates a location of an executor that does not send. */
-  public Location(
-      final String bootId,
-      final String folderId,
-      final long incarnation,
-      final int port,
-      final String clique,
-      final String socket) {
-    this(bootId, folderId, incarnation, port, false, clique, socket);
-  }
-
-  /** A location without a clique. */
+  /** A location of an executor that does not send, without a clique. */
   public Location(
       final String bootId,
       final String folderId,
       final long incarnation,
       final int port,
       final String socket) {
-    this(bootId, folderId, incarnation, port, "", socket);
+    this(bootId, folderId, incarnation, port, false, "", socket);
   }
 
   /** The form that travels in a map status: ASCII, at most {@link #MAX_ENCODED_BYTES} bytes. */

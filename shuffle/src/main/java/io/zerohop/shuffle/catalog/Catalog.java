@@ -146,33 +146,27 @@ public final class Catalog {
   }
 
   private OwnShuffle shuffleWithRoom(final int shuffleId, final long entryBytes) {
-    final OwnShuffle shuffle = shuffles.get(shuffleId);
-    if (shuffle == null) {
-      final OwnShuffle added = new OwnShuffle();
-      final ShuffleChunk chunk = newChunk(shuffleId, 0, added.nextEntries(entryBytes), entryBytes);
-      if (!root.list(shuffleId, chunk.region().memory().id(), chunk.region().offset())) {
-        chunk.region().release();
-        throw new PoolFullException(
-            "the directory of this executor lists as many shuffles as it can", null);
-      }
-      added.add(chunk);
-      shuffles.put(shuffleId, added);
-      return added;
+    final OwnShuffle known = shuffles.get(shuffleId);
+    if (known != null && known.last().hasRoom(entryBytes)) {
+      return known;
     }
-    if (!shuffle.last().hasRoom(entryBytes)) {
-      final ShuffleChunk chunk =
-          newChunk(shuffleId, shuffle.chunks.size(), shuffle.nextEntries(entryBytes), entryBytes);
-      shuffle.last().link(chunk);
-      shuffle.add(chunk);
+    final OwnShuffle shuffle = known == null ? new OwnShuffle() : known;
+    final int entries = shuffle.nextEntries(entryBytes);
+    final Region region =
+        pool.allocate(Math.max(CHUNK_BYTES, ShuffleChunk.bytes(entries, entryBytes)));
+    final ShuffleChunk chunk =
+        new ShuffleChunk(region, shuffleId, shuffle.chunks.size(), root.incarnation(), entries);
+    if (known != null) {
+      known.last().link(chunk);
+    } else if (root.list(shuffleId, region.memory().id(), region.offset())) {
+      shuffles.put(shuffleId, shuffle);
+    } else {
+      region.release();
+      throw new PoolFullException(
+          "the directory of this executor lists as many shuffles as it can", null);
     }
+    shuffle.chunks.add(chunk);
     return shuffle;
-  }
-
-  private ShuffleChunk newChunk(
-      final int shuffleId, final int position, final int entries, final long entryBytes) {
-    final long bytes = Math.max(CHUNK_BYTES, ShuffleChunk.bytes(entries, entryBytes));
-    final Region region = pool.allocate(bytes);
-    return new ShuffleChunk(region, shuffleId, position, root.incarnation(), entries);
   }
 
   /** The map output of this key, if it is held. */
@@ -278,10 +272,6 @@ public final class Catalog {
   private static final class OwnShuffle {
     private final List<ShuffleChunk> chunks = new ArrayList<>();
     private final Map<Long, OwnOutput> outputs = new LinkedHashMap<>();
-
-    private void add(final ShuffleChunk chunk) {
-      chunks.add(chunk);
-    }
 
     private ShuffleChunk last() {
       return chunks.get(chunks.size() - 1);

@@ -132,9 +132,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
    * @return false if the directory is full
    */
   synchronized boolean list(final int shuffleId, final long segmentId, final long chunkOffset) {
-    final int cells = RootLayout.DIRECTORY_CELLS;
-    for (int i = 0; i < cells; i++) {
-      final int cell = cellOffset((RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1));
+    for (int i = 0; i < RootLayout.DIRECTORY_CELLS; i++) {
+      final int cell = cellOffset(RootLayout.cell(shuffleId, i));
       if (buffer.getInt(cell + RootLayout.CELL_STATE) != RootLayout.STATE_USED) {
         write(cell, RootLayout.STATE_USED, shuffleId, segmentId, chunkOffset);
         return true;
@@ -148,9 +147,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     if (ended) {
       return;
     }
-    final int cells = RootLayout.DIRECTORY_CELLS;
-    for (int i = 0; i < cells; i++) {
-      final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);
+    for (int i = 0; i < RootLayout.DIRECTORY_CELLS; i++) {
+      final int index = RootLayout.cell(shuffleId, i);
       final int cell = cellOffset(index);
       final int state = buffer.getInt(cell + RootLayout.CELL_STATE);
       if (state == RootLayout.STATE_EMPTY) {
@@ -248,7 +246,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
 
     /** The id of the segment that a slot of the owner's table names (acquire); 0 if none. */
     public long inSlot(final int slot) {
-      return buffer.getLongVolatile(RootLayout.TABLE + slot * RootLayout.TABLE_SLOT_BYTES);
+      return buffer.getLongVolatile(tableOffset(slot));
     }
 
     /**
@@ -263,7 +261,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
     public Set<Integer> shuffles() {
       final Set<Integer> shuffles = new HashSet<>();
       for (int cell = 0; cell < RootLayout.DIRECTORY_CELLS; cell++) {
-        final int at = RootLayout.DIRECTORY + cell * RootLayout.CELL_BYTES;
+        final int at = cellOffset(cell);
         if (buffer.getInt(at + RootLayout.CELL_STATE) == RootLayout.STATE_USED) {
           shuffles.add(buffer.getInt(at + RootLayout.CELL_SHUFFLE));
         }
@@ -282,10 +280,8 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
      * @return where its first chunk is and the version of its cell, if it is listed
      */
     @Nullable Listing find(final int shuffleId) {
-      final int cells = RootLayout.DIRECTORY_CELLS;
-      for (int i = 0; i < cells; i++) {
-        final int index = (RootLayout.firstCell(shuffleId, cells) + i) & (cells - 1);
-        final Listing listing = read(RootLayout.DIRECTORY + index * RootLayout.CELL_BYTES);
+      for (int i = 0; i < RootLayout.DIRECTORY_CELLS; i++) {
+        final Listing listing = read(cellOffset(RootLayout.cell(shuffleId, i)));
         if (listing.state == RootLayout.STATE_EMPTY) {
           return null;
         }
@@ -428,9 +424,9 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
       return new UnsafeBuffer(root.buffer(), LANES, LaneLayout.BYTES);
     }
 
-    /** Returns the cell at which the search for a shuffle begins. */
-    static int firstCell(final int shuffleId, final int cells) {
-      return shuffleId & (cells - 1);
+    /** Returns the cell at which the search for a shuffle comes after so many others. */
+    static int cell(final int shuffleId, final int step) {
+      return (shuffleId + step) & (DIRECTORY_CELLS - 1);
     }
   }
 }

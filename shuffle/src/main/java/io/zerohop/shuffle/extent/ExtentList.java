@@ -38,11 +38,6 @@ public final class ExtentList {
 
   private int size;
 
-  /** Adds a range that the host can read, whose checksum is not known. */
-  public void add(final long address, final int length) {
-    add(address, length, false);
-  }
-
   /** Adds a range whose checksum is not known. */
   public void add(final long address, final int length, final boolean isDeviceOnly) {
     add(address, length, isDeviceOnly, null, false, 0);

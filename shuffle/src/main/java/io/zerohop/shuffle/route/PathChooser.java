@@ -389,11 +389,7 @@ public final class PathChooser {
     private Route peer(final Location owner) {
       try {
         return new Route(
-            BlockPath.PEER,
-            source.kept()
-                ? own(peers).connectKept(owner, source.executorId())
-                : own(peers).connect(owner, source.executorId()),
-            null);
+            BlockPath.PEER, own(peers).connect(owner, source.executorId(), source.kept()), null);
       } catch (final ExchangeException e) {
         return switch (e.reason()) {
           case ABSENT, REFUSED -> unserved(e);

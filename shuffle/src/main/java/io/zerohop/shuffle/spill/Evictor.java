@@ -26,9 +26,9 @@ import org.jspecify.annotations.Nullable;
 /**
  * Makes room in an executor's pools: has the spiller move unused map outputs out in the background,
  * and releases GPU memory to the driver when others have run out of it. Then empty segments go at
- * once, those that it lends next, and last those that the spiller empties. Whoever asks takes
- * turns. Thread safe; holds no lock of a pool or the catalog while it waits, and takes no GPU
- * memory itself.
+ * once, those that it lends next, and last those that the spiller empties. Callers take turns.
+ * Thread safe; holds no lock of a pool or the catalog while it waits, and takes no GPU memory
+ * itself.
  */
 public final class Evictor {
   /**

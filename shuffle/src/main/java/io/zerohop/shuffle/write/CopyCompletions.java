@@ -17,6 +17,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -56,7 +57,10 @@ public final class CopyCompletions implements AutoCloseable {
   private final Devices devices;
   private final Catalog catalog;
   private final Duration limit;
-  private final BlockingQueue<Event> queue = new LinkedBlockingQueue<>();
+
+  /** What is under way from now on; empty to wake the thread, when this is closed. */
+  private final BlockingQueue<Optional<UnderWay>> queue = new LinkedBlockingQueue<>();
+
   private final AtomicInteger pending = new AtomicInteger();
   private final LongAdder begun = new LongAdder();
 
@@ -66,13 +70,6 @@ public final class CopyCompletions implements AutoCloseable {
 
   private @Nullable RuntimeException failure;
   private boolean closed;
-
-  /**
-   * An event that wakes the thread.
-   *
-   * @param begun what is under way from now on; absent when this is closed
-   */
-  private record Event(@Nullable UnderWay begun) {}
 
   /** An output whose copies are under way; used by the thread alone once it is queued. */
   private static final class UnderWay {
@@ -132,7 +129,7 @@ public final class CopyCompletions implements AutoCloseable {
       }
       begun.increment();
       pending.incrementAndGet();
-      queue.add(new Event(new UnderWay(output, copies, limit)));
+      queue.add(Optional.of(new UnderWay(output, copies, limit)));
       return true;
     }
   }
@@ -162,8 +159,8 @@ public final class CopyCompletions implements AutoCloseable {
   }
 
   private void abortAll(final List<UnderWay> underWay) {
-    for (Event left = queue.poll(); left != null; left = queue.poll()) {
-      add(left, underWay);
+    for (Optional<UnderWay> left = queue.poll(); left != null; left = queue.poll()) {
+      left.ifPresent(underWay::add);
     }
     underWay.forEach(this::abort);
   }
@@ -174,12 +171,14 @@ public final class CopyCompletions implements AutoCloseable {
     while (!(underWay.isEmpty() && ends(idle))) {
       try {
         final boolean mayEnd = underWay.isEmpty();
-        final Event next =
+        final Optional<UnderWay> next =
             mayEnd
                 ? queue.poll(IDLE_SECONDS, TimeUnit.SECONDS)
                 : queue.poll(LOOK_MICROS, TimeUnit.MICROSECONDS);
         idle = mayEnd && next == null;
-        add(next, underWay);
+        if (next != null) {
+          next.ifPresent(underWay::add);
+        }
       } catch (final InterruptedException e) {
         LOG.debug("interrupted, and goes on until it is closed", e);
       }
@@ -188,13 +187,6 @@ public final class CopyCompletions implements AutoCloseable {
           each.remove(); // At once: nothing of it may be touched any more.
         }
       }
-    }
-  }
-
-  private static void add(final @Nullable Event event, final List<UnderWay> underWay) {
-    final UnderWay begun = event == null ? null : event.begun;
-    if (begun != null) {
-      underWay.add(begun);
     }
   }
 
@@ -302,7 +294,7 @@ public final class CopyCompletions implements AutoCloseable {
       if (failure != null || last == null) {
         return;
       }
-      queue.add(new Event(null));
+      queue.add(Optional.empty());
     }
     Deadline.in(STOP_LIMIT).await(() -> !last.isAlive(), last::join);
   }

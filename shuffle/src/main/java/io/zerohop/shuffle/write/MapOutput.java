@@ -81,12 +81,14 @@ public final class MapOutput implements AutoCloseable {
   }
 
   /**
-   * Begins an output in a node's memory.
+   * Begins an output in a node's memory, which the caller closes.
    *
+   * @param mapId the map task attempt; no two outputs of a shuffle share it
+   * @param partitions reduce partitions of the shuffle
    * @param tier of blocks that come from the host; those of the GPU go to the GPU's pool
    * @param files owned from now on; without, a full pool fails the output
    */
-  static MapOutput of(
+  public static MapOutput of(
       final OwnOutputs node,
       final int shuffleId,
       final long mapId,
@@ -98,7 +100,9 @@ public final class MapOutput implements AutoCloseable {
             node,
             node.catalog.registration(shuffleId),
             new PackedBatches(node, tier, shuffleId, mapId, partitions));
-    return new MapOutput(shuffleId, mapId, partitions, memory, files);
+    final MapOutput output = new MapOutput(shuffleId, mapId, partitions, memory, files);
+    node.begun(output, shuffleId);
+    return output;
   }
 
   /**

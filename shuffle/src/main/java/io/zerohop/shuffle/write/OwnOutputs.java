@@ -1,20 +1,17 @@
 package io.zerohop.shuffle.write;
 
 import io.zerohop.device.Signal;
-import io.zerohop.shuffle.block.StoredOutput;
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.catalog.AccessTimes;
 import io.zerohop.shuffle.catalog.Catalog;
 import io.zerohop.shuffle.catalog.Catalog.OwnOutput;
 import io.zerohop.shuffle.catalog.MapOutputLease;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
-import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.pool.Tiers;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.samenode.OwnMemory;
-import io.zerohop.shuffle.write.MapOutput.OverflowFiles;
 import java.time.Duration;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -58,40 +55,16 @@ public final class OwnOutputs implements BlockHolder {
     this.ending = ending;
   }
 
-  /**
-   * Begins a map output, which the caller closes.
-   *
-   * @param mapId the map task attempt; no two outputs of a shuffle share it
-   * @param partitions reduce partitions of the shuffle
-   * @param tier of blocks that come from the host; those of the GPU go to the GPU's pool
-   * @param files take what finds no room, and are the output's from now on; without, it fails then
-   */
-  public MapOutput begin(
-      final int shuffleId,
-      final long mapId,
-      final int partitions,
-      final Tier tier,
-      final @Nullable OverflowFiles files) {
+  /** A map output was begun, which is to end. */
+  void begun(final MapOutput output, final int shuffleId) {
     accessTimes.touch(shuffleId);
-    final MapOutput output = MapOutput.of(this, shuffleId, mapId, partitions, tier, files);
     open.add(output);
-    return output;
   }
 
   /** A map output holds nothing any more that is not the catalog's. */
   void ended(final MapOutput output, final int shuffleId) {
     accessTimes.touch(shuffleId);
     open.remove(output);
-  }
-
-  /** Returns whether a map output is held in memory. */
-  public boolean holds(final int shuffleId, final long mapId) {
-    return catalog.find(shuffleId, mapId) != null;
-  }
-
-  /** Names of the map outputs that are held in memory. */
-  public List<StoredOutput> stored() {
-    return catalog.stored();
   }
 
   /**
@@ -106,14 +79,9 @@ public final class OwnOutputs implements BlockHolder {
     if (output == null) {
       return null;
     }
-    boolean ready = false;
-    try {
+    try (Undo undo = new Undo(output::release)) {
       ready(output).await(OwnOutput.READY_EPOCH, patience, ending);
-      ready = true;
-    } finally {
-      if (!ready) {
-        output.release();
-      }
+      undo.done();
     }
     return leaseOf(output);
   }

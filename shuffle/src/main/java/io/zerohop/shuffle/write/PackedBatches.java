@@ -149,18 +149,19 @@ final class PackedBatches {
 
   private BatchImage place(final BatchImage image, final Tier to, final boolean fromGpu) {
     final Region region = tiers.of(to).allocate(image.bytes());
-    boolean packed = false;
-    try {
+    try (Undo undo =
+        new Undo(
+            () -> {
+              if (!stuck) {
+                region.release();
+              }
+            })) {
       if (fromGpu) {
         copyFromGpu(region, image.bytes());
       } else {
         copyFromHost(region);
       }
-      packed = true;
-    } finally {
-      if (!packed && !stuck) {
-        region.release();
-      }
+      undo.done();
     }
     image.place(region);
     return image;

@@ -48,7 +48,8 @@ class LocationTest {
   @Test
   void theTextIsTheSameInEveryLocale() {
     final Location location =
-        new Location("01234567", "0123456789abcdef", 5, 7077, "", Location.socketName("12", 7));
+        new Location(
+            "01234567", "0123456789abcdef", 5, 7077, false, "", Location.socketName("12", 7));
     final Locale before = Locale.getDefault();
     try {
       Locale.setDefault(Locale.ROOT);
@@ -98,7 +99,8 @@ class LocationTest {
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, LONGEST + "a"))
         .isInstanceOf(IllegalArgumentException.class);
-    assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 0, "0123/1", "1"))
+    assertThatThrownBy(
+            () -> new Location("01234567", "0123456789abcdef", 1, 0, false, "0123/1", "1"))
         .isInstanceOf(IllegalArgumentException.class);
     assertThatThrownBy(() -> new Location("01234567", "0123456789abcdef", 1, 65_536, "1"))
         .isInstanceOf(IllegalArgumentException.class);

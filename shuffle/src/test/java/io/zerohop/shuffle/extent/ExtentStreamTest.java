@@ -26,7 +26,7 @@ class ExtentStreamTest {
       final ExtentList extents = new ExtentList();
       for (int at = 0; at < bytes.length; ) {
         final int length = Math.min(bytes.length - at, 1 + random.nextInt(500));
-        extents.add(memory.addressOffset() + at, length);
+        extents.add(memory.addressOffset() + at, length, false);
         at += length;
       }
       try (InputStream actual = extents.stream(0, extents.size(), () -> true);
@@ -70,7 +70,7 @@ class ExtentStreamTest {
   void readsNothingOnceTheMemoryIsNotHeld() throws IOException {
     final UnsafeBuffer memory = new UnsafeBuffer(ByteBuffer.allocateDirect(10));
     final ExtentList extents = new ExtentList();
-    extents.add(memory.addressOffset(), 10);
+    extents.add(memory.addressOffset(), 10, false);
     final boolean[] held = {true};
     try (InputStream stream = extents.stream(0, 1, () -> held[0])) {
       assertThat(stream.read()).isZero();

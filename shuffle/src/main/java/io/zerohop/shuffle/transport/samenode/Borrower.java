@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.samenode;
 
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.shuffle.pool.BorrowedSegments.Loan;
@@ -105,13 +106,11 @@ public final class Borrower {
     }
     final Held loan = new Held(lender, borrowed.id());
     held.add(loan);
-    boolean isAdopted = false;
-    try {
+    final boolean isAdopted;
+    try (Undo undo = new Undo(() -> lender.giveBack(loan.id), () -> held.remove(loan))) {
       isAdopted = pool.adopt(borrowed.segment(), loan);
-    } finally {
-      if (!isAdopted) {
-        held.remove(loan);
-        lender.giveBack(loan.id);
+      if (isAdopted) {
+        undo.done();
       }
     }
     if (isAdopted && !said) {

@@ -33,6 +33,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -316,11 +317,18 @@ final class Peer implements BlockMemory {
   long lendable() {
     final boolean near = toGpu == Link.PEER_NVLINK || toGpu == Link.PEER_GPU;
     final boolean refused = isNow(gpuRefusal) || isNow(loanRefusal);
-    if (!near || refused || link.isSilent() || !mapping.tryLock()) {
-      return 0;
+    return !near || refused || link.isSilent()
+        ? 0
+        : unlessMapping(0L, () -> unmapped || !link.alive() ? 0 : root.lendable());
+  }
+
+  /** Looks at what is mapped. Does not wait: while a segment is being mapped, it does not look. */
+  private <T> T unlessMapping(final T otherwise, final Supplier<T> look) {
+    if (!mapping.tryLock()) {
+      return otherwise;
     }
     try {
-      return unmapped || !link.alive() ? 0 : root.lendable();
+      return look.get();
     } finally {
       mapping.unlock();
     }
@@ -371,14 +379,7 @@ final class Peer implements BlockMemory {
    * segment is being mapped.
    */
   boolean recalls(final long loanId) {
-    if (!mapping.tryLock()) {
-      return false;
-    }
-    try {
-      return unmapped || !link.alive() || !root.inUse(loanId);
-    } finally {
-      mapping.unlock();
-    }
+    return unlessMapping(false, () -> unmapped || !link.alive() || !root.inUse(loanId));
   }
 
   /** The owner and its GPU. */
@@ -416,20 +417,17 @@ final class Peer implements BlockMemory {
    * @return true when the peer is lost and nothing of it is mapped any more
    */
   boolean sweep() {
-    if (!mapping.tryLock()) {
-      return false;
-    }
-    try {
-      if (!unmapped && !link.alive() && lanes.openLeases() == 0) {
-        unmapAll(); // No lease can begin any more, see LanePool.take.
-      }
-      if (!unmapped) {
-        unmapRetired();
-      }
-      return unmapped;
-    } finally {
-      mapping.unlock();
-    }
+    return unlessMapping(
+        false,
+        () -> {
+          if (!unmapped && !link.alive() && lanes.openLeases() == 0) {
+            unmapAll(); // No lease can begin any more, see LanePool.take.
+          }
+          if (!unmapped) {
+            unmapRetired();
+          }
+          return unmapped;
+        });
   }
 
   private void unmapRetired() {

@@ -96,25 +96,18 @@ public final class PeerDirectory implements AutoCloseable {
   /**
    * The connected peer; connects first if need be, while others that want the same one wait.
    *
+   * @param kept whether a keeper may answer for the owner: once nobody serves the owner's socket,
+   *     the keeper is connected to, as long as there is one
    * @throws ExchangeException if it cannot be reached; after some reasons the next attempt is made
    *     only after a while
    */
-  public Peer connect(final Location location, final String executorId) {
-    return connect(location, executorId, false, true);
-  }
-
-  /**
-   * The same for blocks that a keeper has after their owner's end: once nobody serves the owner's
-   * socket, the keeper is connected to, as long as there is one.
-   */
-  public Peer connectKept(final Location location, final String executorId) {
-    return connect(location, executorId, true, true);
+  public Peer connect(final Location location, final String executorId, final boolean kept) {
+    return connect(location, executorId, kept, true);
   }
 
   /**
    * As above.
    *
-   * @param kept whether a keeper may answer for the owner
    * @param remember whether a failure keeps others from trying for a while
    */
   private Peer connect(

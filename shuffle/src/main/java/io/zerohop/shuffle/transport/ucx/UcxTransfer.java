@@ -127,7 +127,8 @@ final class UcxTransfer extends RemoteTransfer {
     if (to == null) {
       return; // It has failed meanwhile.
     }
-    final Set<Long> unknown = unknownKeys(to.byFabric());
+    final Set<Long> unknown = gotten(to.byFabric());
+    unknown.removeIf(segment -> peer.key(segment) != null);
     to.release();
     if (unknown.isEmpty()) {
       move();
@@ -153,7 +154,7 @@ final class UcxTransfer extends RemoteTransfer {
       return;
     }
     try {
-      if (!haveKeys(to.byFabric())) {
+      if (!gotten(to.byFabric()).stream().allMatch(this::hasKey)) {
         fail(new NotGettableException("UCX could not register the memory"));
         return;
       }
@@ -254,34 +255,17 @@ final class UcxTransfer extends RemoteTransfer {
   }
 
   /**
-   * The segments whose keys have to be asked for.
+   * The segments of which something has to be got.
    *
-   * @param gpuByFabric whether those in GPU memory need none
+   * @param gpuByFabric whether nothing has to be of those in GPU memory
    */
-  private Set<Long> unknownKeys(final boolean gpuByFabric) {
+  private Set<Long> gotten(final boolean gpuByFabric) {
     final RemoteExtents extents = extents();
-    final Set<Long> unknown = new LinkedHashSet<>();
-    for (int i = 0; i < extents.size(); i++) {
-      if (!(gpuByFabric && extents.isOnGpu(i)) && peer.key(extents.segment(i)) == null) {
-        unknown.add(extents.segment(i));
-      }
-    }
-    return unknown;
-  }
-
-  /**
-   * Returns whether all can be got that has to be.
-   *
-   * @param gpuByFabric whether what is in GPU memory need not
-   */
-  private boolean haveKeys(final boolean gpuByFabric) {
-    final RemoteExtents extents = extents();
-    for (int i = 0; i < extents.size(); i++) {
-      if (!(gpuByFabric && extents.isOnGpu(i)) && !hasKey(extents.segment(i))) {
-        return false;
-      }
-    }
-    return true;
+    final Set<Long> segments = new LinkedHashSet<>();
+    IntStream.range(0, extents.size())
+        .filter(extent -> !(gpuByFabric && extents.isOnGpu(extent)))
+        .forEach(extent -> segments.add(extents.segment(extent)));
+    return segments;
   }
 
   /** A segment is gone if the owner has not held the lease until now. */

@@ -75,7 +75,8 @@ class PeerIntactTest {
     peer =
         peers.connect(
             new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner"),
-            "owner");
+            "owner",
+            false);
     lease = peer.lanes().take(LIMIT, () -> false);
     assertThat(peer.intact()).isTrue();
   }
@@ -118,9 +119,10 @@ class PeerIntactTest {
         new Location(Location.currentBootId(""), folder.identity(), INCARNATION, 0, "owner");
     try (PeerDirectory others = directory("other")) {
       Thread.currentThread().interrupt();
-      assertThatThrownBy(() -> others.connect(owner, "owner")).isInstanceOf(RuntimeException.class);
+      assertThatThrownBy(() -> others.connect(owner, "owner", false))
+          .isInstanceOf(RuntimeException.class);
       assertThat(Thread.interrupted()).isTrue();
-      assertThat(others.connect(owner, "owner").alive()).isTrue();
+      assertThat(others.connect(owner, "owner", false).alive()).isTrue();
     }
   }
 
