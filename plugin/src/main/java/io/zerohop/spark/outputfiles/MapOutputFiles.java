@@ -171,35 +171,25 @@ public final class MapOutputFiles implements ColdStorage {
     long write(File file, long[] lengths, int[] checksums) throws IOException;
   }
 
+  /**
+   * Writes both files. Spark's resolver would write the index, too, by a method that some vendors'
+   * Sparks lack.
+   */
   private long[] write(
       final int shuffleId, final long mapId, final int partitions, final DataFile data)
       throws IOException {
     return LocalDirs.firstThatWorks(
         "map output " + mapId + " of shuffle " + shuffleId,
-        dir -> writeInto(dir, shuffleId, mapId, partitions, data));
-  }
-
-  /**
-   * Writes both files. Spark's resolver would write the index, too, by a method that some vendors'
-   * Sparks lack.
-   *
-   * @param dir without one, the directory in which Spark looks if it is not told another one
-   */
-  private long[] writeInto(
-      final @Nullable String dir,
-      final int shuffleId,
-      final long mapId,
-      final int partitions,
-      final DataFile data)
-      throws IOException {
-    final long[] lengths = new long[partitions];
-    final OutputFile file = new OutputFile(new int[partitions], dir);
-    try (Undo undo = new Undo(() -> file.delete(shuffleId, mapId))) {
-      bytes.add(data.write(file.data(shuffleId, mapId), lengths, file.checksums()));
-      file.writeIndex(shuffleId, mapId, lengths);
-      keep(shuffleId, mapId, file);
-      return undo.keep(lengths);
-    }
+        dir -> {
+          final long[] lengths = new long[partitions];
+          final OutputFile file = new OutputFile(new int[partitions], dir);
+          try (Undo undo = new Undo(() -> file.delete(shuffleId, mapId))) {
+            bytes.add(data.write(file.data(shuffleId, mapId), lengths, file.checksums()));
+            file.writeIndex(shuffleId, mapId, lengths);
+            keep(shuffleId, mapId, file);
+            return undo.keep(lengths);
+          }
+        });
   }
 
   private void keep(final int shuffleId, final long mapId, final OutputFile file) {

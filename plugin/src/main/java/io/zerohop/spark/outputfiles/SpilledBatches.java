@@ -1,5 +1,6 @@
 package io.zerohop.spark.outputfiles;
 
+import io.zerohop.device.Undo;
 import io.zerohop.shuffle.write.MapOutput.HostBlocks;
 import io.zerohop.shuffle.write.MapOutput.OverflowFiles;
 import io.zerohop.spark.outputfiles.MapOutputFiles.NativeBytes;
@@ -122,7 +123,7 @@ final class SpilledBatches implements OverflowFiles {
         final PartitionBytes source)
         throws IOException {
       final SpilledBatch batch = new SpilledBatch(file, serializers, partitions);
-      try {
+      try (Undo undo = new Undo(batch)) {
         final long[] lengths = new long[partitions];
         CountingFile.write(
             file,
@@ -135,10 +136,7 @@ final class SpilledBatches implements OverflowFiles {
           end += lengths[partition];
           batch.ends[partition] = end;
         }
-        return batch;
-      } catch (final IOException | RuntimeException e) {
-        batch.close();
-        throw e;
+        return undo.keep(batch);
       }
     }
 

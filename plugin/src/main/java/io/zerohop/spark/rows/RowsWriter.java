@@ -326,22 +326,9 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
    *
    * <p>Not thread safe: one per map task.
    */
-  private abstract static class RowChecksums {
-    private static final RowChecksums NONE =
-        new RowChecksums() {
-          @Override
-          void update(final int partition, final Object key, final Object value) {}
-
-          @Override
-          long value() {
-            return 0;
-          }
-
-          @Override
-          boolean active() {
-            return false;
-          }
-        };
+  private static class RowChecksums {
+    /** Those that nobody asks for. */
+    private static final RowChecksums NONE = new RowChecksums();
 
     /**
      * The checksums that the dependency asks for; inactive before Spark 4.1 and where it asks none.
@@ -350,12 +337,16 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
       return Support.PRESENT ? Since41.of(dependency) : NONE;
     }
 
-    abstract void update(int partition, Object key, Object value);
+    void update(final int partition, final Object key, final Object value) {}
 
     /** The value for the map status. */
-    abstract long value();
+    long value() {
+      return 0;
+    }
 
-    abstract boolean active();
+    boolean active() {
+      return false;
+    }
 
     private static final class Support {
       static final boolean PRESENT = present();

@@ -5,6 +5,7 @@ import io.zerohop.device.Device;
 import io.zerohop.device.Device.FabricReach;
 import io.zerohop.device.PeerAccess;
 import io.zerohop.device.StreamPool;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
 import io.zerohop.device.host.HostDevice;
@@ -34,15 +35,9 @@ public final class Devices implements AutoCloseable {
    */
   public Devices(final @Nullable Device gpu) {
     this.gpu = gpu;
-    Device opened = null;
-    try {
-      opened = new HostDevice();
-    } finally {
-      if (opened == null && gpu != null) {
-        gpu.close();
-      }
+    try (Undo undo = gpu == null ? new Undo() : new Undo(gpu)) {
+      host = undo.keep(new HostDevice());
     }
-    host = opened;
     hostStreams = new StreamPool(host::openStream);
     gpuStreams = gpu == null ? null : new StreamPool(gpu::openStream);
     threadStreams = gpu == null ? null : new StreamPool(gpu::openThreadStream);

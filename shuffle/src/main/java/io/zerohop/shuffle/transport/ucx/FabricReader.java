@@ -72,7 +72,7 @@ final class FabricReader implements AutoCloseable {
       final Clock clock) {
     this.devices = devices;
     this.clique = clique;
-    this.slabs = GpuSlabs.notRegistered(pool);
+    this.slabs = new GpuSlabs(pool, null, null);
     this.executor = executor;
     this.limit = limit;
     this.clock = clock;

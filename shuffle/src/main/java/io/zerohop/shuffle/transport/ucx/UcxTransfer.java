@@ -127,7 +127,7 @@ final class UcxTransfer extends RemoteTransfer {
     if (to == null) {
       return; // It has failed meanwhile.
     }
-    final Set<Long> unknown = gotten(to.byFabric());
+    final Set<Long> unknown = segmentsToGet(to.byFabric());
     unknown.removeIf(segment -> peer.key(segment) != null);
     to.release();
     if (unknown.isEmpty()) {
@@ -154,7 +154,7 @@ final class UcxTransfer extends RemoteTransfer {
       return;
     }
     try {
-      if (!gotten(to.byFabric()).stream().allMatch(this::hasKey)) {
+      if (!segmentsToGet(to.byFabric()).stream().allMatch(this::hasKey)) {
         fail(new NotGettableException("UCX could not register the memory"));
         return;
       }
@@ -255,11 +255,11 @@ final class UcxTransfer extends RemoteTransfer {
   }
 
   /**
-   * The segments of which something has to be got.
+   * Returns the segments that gets read.
    *
-   * @param gpuByFabric whether nothing has to be of those in GPU memory
+   * @param gpuByFabric whether no get reads those in GPU memory
    */
-  private Set<Long> gotten(final boolean gpuByFabric) {
+  private Set<Long> segmentsToGet(final boolean gpuByFabric) {
     final RemoteExtents extents = extents();
     final Set<Long> segments = new LinkedHashSet<>();
     IntStream.range(0, extents.size())

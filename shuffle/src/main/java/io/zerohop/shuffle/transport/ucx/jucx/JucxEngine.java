@@ -419,17 +419,9 @@ public final class JucxEngine implements UcxEngine {
     JucxMemory(final UcpMemory memory, final Consumer<JucxMemory> onClose) {
       this.memory = memory;
       this.onClose = onClose;
-      byte[] packed = null;
-      try {
-        final ByteBuffer buffer = memory.getRemoteKeyBuffer();
-        packed = new byte[buffer.remaining()];
-        buffer.duplicate().get(packed);
-      } finally {
-        if (packed == null) {
-          memory.deregister();
-        }
+      try (Undo undo = new Undo(memory::deregister)) {
+        key = undo.keep(bytes(memory.getRemoteKeyBuffer()));
       }
-      this.key = packed;
     }
 
     @Override

@@ -110,9 +110,9 @@ public final class PatternMemory implements AutoCloseable {
 
   /** Writes all of it. */
   public void fill(final long seed) {
-    write(
-        0,
-        bytes(),
+    each(
+        bytes,
+        true,
         (piece, offset, bytes) -> {
           for (int i = 0; i < bytes; i += Long.BYTES) { // It is whole pages.
             piece.putLong(i, word(seed, offset + i >> 3), ByteOrder.LITTLE_ENDIAN);
@@ -123,9 +123,9 @@ public final class PatternMemory implements AutoCloseable {
 
   /** Overwrites so many bytes from its beginning, and the guard, with what no get brings. */
   public void poison(final long bytes) {
-    write(
-        0,
+    each(
         Math.min(bytes(), bytes + GUARD_BYTES),
+        true,
         (piece, offset, length) -> {
           piece.setMemory(0, length, POISON);
           return true;
@@ -144,8 +144,8 @@ public final class PatternMemory implements AutoCloseable {
     }
     final long[] wrong = {-1};
     each(
-        0,
         Math.min(bytes(), bytes + GUARD_BYTES),
+        false,
         (piece, offset, length) -> {
           for (int i = 0; i < length; i++) {
             final long at = offset + i;
@@ -175,28 +175,23 @@ public final class PatternMemory implements AutoCloseable {
         && piece.getLong(index, ByteOrder.LITTLE_ENDIAN) == word(seed, place >> 3);
   }
 
-  private void write(final long from, final long bytes, final Piece work) {
-    if (staging == null) {
-      each(from, bytes, work);
-      return;
-    }
-    final UnsafeBuffer buffer = new UnsafeBuffer(staging.buffer().address(), CHUNK_BYTES);
-    for (long offset = from; offset < from + bytes; offset += CHUNK_BYTES) {
-      final int length = (int) Math.min(CHUNK_BYTES, from + bytes - offset);
-      work.seen(buffer, offset, length);
-      staging.copy(buffer.addressOffset(), address() + offset, length);
-    }
-  }
-
-  private void each(final long from, final long bytes, final Piece work) {
+  /**
+   * Gives pieces of so many bytes from its beginning, where this process reaches them.
+   *
+   * @param writes whether they are written, and not read
+   */
+  private void each(final long bytes, final boolean writes, final Piece work) {
     boolean goOn = true;
-    for (long offset = from; goOn && offset < from + bytes; offset += CHUNK_BYTES) {
-      final int length = (int) Math.min(CHUNK_BYTES, from + bytes - offset);
-      if (staging == null) {
-        goOn = work.seen(new UnsafeBuffer(address() + offset, length), offset, length);
-      } else {
-        staging.copy(address() + offset, staging.buffer().address(), length);
-        goOn = work.seen(new UnsafeBuffer(staging.buffer().address(), length), offset, length);
+    for (long offset = 0; goOn && offset < bytes; offset += CHUNK_BYTES) {
+      final int length = (int) Math.min(CHUNK_BYTES, bytes - offset);
+      final long place = address + offset;
+      final long near = staging == null ? place : staging.buffer().address();
+      if (staging != null && !writes) {
+        staging.copy(place, near, length);
+      }
+      goOn = work.seen(new UnsafeBuffer(near, length), offset, length);
+      if (staging != null && writes) {
+        staging.copy(near, place, length);
       }
     }
   }

@@ -161,26 +161,17 @@ public record TransferMemory(
 
     private final @Nullable Device device;
 
-    private GpuSlabs(final Pool pool) {
-      this.pool = pool;
-      this.segments = null;
-      this.device = null;
-    }
-
     /**
-     * Those that UCX fills.
-     *
+     * @param segments register what UCX fills; absent, as the device is, if copies of this GPU do
      * @param device whose memory the pool has
      */
-    public GpuSlabs(final Pool pool, final RegisteredSegments segments, final Device device) {
+    public GpuSlabs(
+        final Pool pool,
+        final @Nullable RegisteredSegments segments,
+        final @Nullable Device device) {
       this.pool = pool;
       this.segments = segments;
       this.device = device;
-    }
-
-    /** For copies of this GPU: nothing of it is registered. */
-    public static GpuSlabs notRegistered(final Pool pool) {
-      return new GpuSlabs(pool);
     }
 
     /** Makes what gets have written visible to the GPU; nothing else may use it before. */
