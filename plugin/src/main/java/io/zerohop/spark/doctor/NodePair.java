@@ -8,7 +8,6 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.fetch.Fetch;
@@ -149,7 +148,7 @@ final class NodePair implements AutoCloseable {
             (from, asked, sink) -> {
               throw unreachable();
             },
-            new Quiet(),
+            new Fetches.Listener() {},
             () -> Thread.currentThread().isInterrupted())) {
       while (fetcher.next()) {
         if (fetcher.block().path() != path) {
@@ -199,14 +198,5 @@ final class NodePair implements AutoCloseable {
     } finally {
       owner.close();
     }
-  }
-
-  private static final class Quiet implements Fetches.Listener {
-    @Override
-    public void fetched(
-        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
-
-    @Override
-    public void waited(final long nanos) {}
   }
 }
