@@ -3,13 +3,14 @@ package io.zerohop.spark.ui;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.metrics.Metric;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
 import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.Summary.Reason;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
-import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Series;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
 import java.util.Comparator;
@@ -246,28 +247,17 @@ final class PageContent {
         snapshot.memory().stream().anyMatch(series -> TimeLine.hasGpu(series.points()));
     final PagedTable<Series> table =
         new PagedTable<Series>("pools").executor("Executor", Series::executorId);
-    if (gpu) {
-      size(table, "GPU memory", "Held in GPU memory", Point::deviceUsed);
-      size(table, "of", "Limit of the pool in GPU memory", Point::deviceLimit);
+    for (final Figure figure : Figure.values()) {
+      if (gpu || figure.metric().owner() != Metric.Owner.GPU) {
+        final ToLongFunction<Series> value = one -> one.last().get(figure);
+        if (figure.metric().unit().equals("bytes")) {
+          table.size(figure.title(), figure.tip(), value);
+        } else {
+          table.number(figure.title(), figure.tip(), value);
+        }
+      }
     }
-    size(table, "Host memory", "Held in shared host memory", Point::hostUsed);
-    size(table, "of", "Limit of the pool in host memory", Point::hostLimit);
-    size(table, "Files", "Map outputs in files", Point::files);
-    if (gpu) {
-      size(table, "Overflowed to host", "Found no room in GPU memory", Point::overflowed);
-      size(table, "Spilled to host", "Moved out of GPU memory", Point::spilledToHost);
-    }
-    size(table, "Spilled to files", "Moved out of host memory", Point::spilledToFiles);
     table.render(page, snapshot.memory(), query);
-  }
-
-  private static void size(
-      final PagedTable<Series> table,
-      final String title,
-      final String tip,
-      final ToLongFunction<Point> value) {
-    table.size(
-        title, tip, series -> value.applyAsLong(series.points().get(series.points().size() - 1)));
   }
 
   private static void contacts(final Html page, final UiSnapshot snapshot, final PageQuery query) {

@@ -211,7 +211,7 @@ class HostileLogTest {
   private static ShuffleReport memory(final int at, final long bad) {
     final long[] n = {1, 1, 1, 1, 1, 1, 1, 1};
     n[at] = bad;
-    final Memory memory = new Memory(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], null);
+    final Memory memory = Reports.memory(null, n);
     return new ShuffleReport("a", "", 1, null, null, memory, null, null);
   }
 
@@ -221,7 +221,7 @@ class HostileLogTest {
   }
 
   private static ShuffleReport keeps(final Keeper keeper) {
-    final Memory memory = new Memory(1, 1, 1, 1, 1, 1, 1, 1, keeper);
+    final Memory memory = Reports.memory(keeper, 1, 1, 1, 1, 1, 1, 1, 1);
     return new ShuffleReport("a", "", 1, null, null, memory, null, null);
   }
 
@@ -265,7 +265,7 @@ class HostileLogTest {
                     ReportBounds.MAX_NANOS,
                     Map.of("r", MAX),
                     Map.of("r", new Cause("ZH-3034", "", MAX)))),
-            new Memory(MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX, keeper(MAX, 1)),
+            Reports.memory(keeper(MAX, 1), MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX),
             null,
             null);
     final ShuffleModel model = new ShuffleModel();

@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -21,6 +23,18 @@ final class Reports {
       new Advice("memlock", "warn", "ZH-2001", "too <little>", "here & there", "raise it");
   static final Cause CAUSE = new Cause("ZH-3034", "", 310);
   static final Advice FINE = new Advice("spark", "ok", "", "Spark 4", "", "");
+
+  /** All of them. */
+  private static final List<Figure> FIGURES =
+      List.of(
+          Figure.HOST_USED,
+          Figure.HOST_LIMIT,
+          Figure.DEVICE_USED,
+          Figure.DEVICE_LIMIT,
+          Figure.FILES,
+          Figure.OVERFLOWED,
+          Figure.SPILLED_TO_HOST,
+          Figure.SPILLED_TO_FILES);
 
   private Reports() {}
 
@@ -93,11 +107,16 @@ final class Reports {
                 1 << 10,
                 6 << 20,
                 70 << 20);
-    final Memory memory = new Memory(0, 0, 0, 0, 0, 0, 0, 0, keeper);
+    final Memory memory = new Memory(Figures.NONE, keeper);
     return new ShuffleReport(executorId, node, BEGIN + millis, null, null, memory, null, null);
   }
 
   private static Memory memory(final long used) {
-    return new Memory(used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13, null);
+    return memory(null, used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13);
+  }
+
+  /** An executor's memory by the numbers of these figures, in the order of FIGURES. */
+  static Memory memory(final Keeper keeper, final long... numbers) {
+    return new Memory(Figures.of(figure -> numbers[FIGURES.indexOf(figure)]), keeper);
   }
 }
