@@ -8,6 +8,7 @@ import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.NetworkTrust;
+import io.zerohop.spark.conf.Plugins;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
@@ -25,7 +26,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -185,8 +185,6 @@ final class SparkChecks {
     /** First parts of the releases that the jar is tested with, oldest and newest. */
     static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
 
-    private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
-    private static final String OUR_PLUGIN = "io.zerohop.spark.ZerohopPlugin";
     private static final String KEEP_AUTHENTICATION =
         "keep it on where others reach Spark's ports: GPU shuffles then go through host memory;"
             + " without it (spark.authenticate=false) only on a network of trusted programs"
@@ -252,7 +250,7 @@ final class SparkChecks {
     }
 
     private Finding rapidsVersion() {
-      final boolean wanted = plugins(conf).contains(RAPIDS_PLUGIN);
+      final boolean wanted = names(conf, Plugins.RAPIDS);
       if (seen.rapids() == null) {
         return wanted
             ? Finding.warn(
@@ -277,8 +275,8 @@ final class SparkChecks {
                   + " docs/compatibility.md knows by its jar");
     }
 
-    private static List<String> plugins(final SparkConf conf) {
-      return Arrays.stream(conf.get("spark.plugins", "").split(",")).map(String::trim).toList();
+    private static boolean names(final SparkConf conf, final String plugin) {
+      return Plugins.has(key -> conf.get(key, null), plugin);
     }
 
     private Finding manager() {
@@ -321,14 +319,14 @@ final class SparkChecks {
     }
 
     private Finding gpuShuffles() {
-      if (!plugins(conf).contains(RAPIDS_PLUGIN)) {
+      if (!names(conf, Plugins.RAPIDS)) {
         return Finding.skip(Item.GPU_SHUFFLES, "RAPIDS' plugin is not in spark.plugins");
       }
-      if (!plugins(conf).contains(OUR_PLUGIN)) {
+      if (!names(conf, Plugins.ZEROHOP)) {
         return Finding.warn(
             Item.GPU_SHUFFLES,
             "RAPIDS' shuffles go through host memory, since its plugin is there without ours",
-            "set spark.plugins=" + RAPIDS_PLUGIN + "," + OUR_PLUGIN);
+            "set spark.plugins=" + Plugins.RAPIDS + "," + Plugins.ZEROHOP);
       }
       if (!RapidsMode.concerns(conf)) {
         return Finding.skip(Item.GPU_SHUFFLES, "Zerohop is not the shuffle manager");
@@ -383,7 +381,7 @@ final class SparkChecks {
               ? Finding.ok(Item.SIZES, host)
               : Finding.warn(Item.SIZES, Message.of(host).because(plan.warning())));
       try {
-        if (plugins(conf).contains(RAPIDS_PLUGIN)) {
+        if (names(conf, Plugins.RAPIDS)) {
           notes.add(
               Finding.ok(
                   Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));

@@ -2,6 +2,8 @@ package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.conf.Plugins;
+import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
 import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
@@ -32,8 +34,8 @@ record SparkJob(
 
   private List<String> command() {
     final Map<String, String> settings = new LinkedHashMap<>();
-    settings.put("spark.plugins", "io.zerohop.spark.ZerohopPlugin");
-    settings.put("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager");
+    settings.put(Plugins.KEY, Plugins.ZEROHOP);
+    settings.put("spark.shuffle.manager", ZerohopConf.SHUFFLE_MANAGER);
     settings.put("spark.driver.extraClassPath", jar.toString());
     settings.put("spark.executor.extraClassPath", jar.toString());
     settings.putAll(conf);
