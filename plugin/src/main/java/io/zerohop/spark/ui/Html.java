@@ -30,6 +30,12 @@ final class Html {
     return this;
   }
 
+  /** A heading, and a note below it. */
+  Html heading(final String title, final String note) {
+    raw("<h4>").text(title).raw("</h4><p class=\"note\">").text(note);
+    return raw("</p>");
+  }
+
   /** The head of a table that can be sorted by a click on a column. */
   Html table(final String id, final String... columns) {
     raw("<table id=\"" + id + "\" class=\"" + TABLE + " sortable\">");

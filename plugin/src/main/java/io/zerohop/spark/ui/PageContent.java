@@ -74,11 +74,11 @@ final class PageContent {
     if (reasons.isEmpty()) {
       return;
     }
-    page.raw("<h4>Why blocks took the fallback</h4><p class=\"note\">");
-    page.text(
+    page.heading(
+        "Why blocks took the fallback",
         "Fallback: Spark's own block transfer reads them. Bytes are Spark's estimates. A shuffle"
             + " with several reasons is counted in each of them.");
-    page.raw("</p><div class=\"scroll stack\">");
+    page.raw("<div class=\"scroll stack\">");
     final Head head = new Head("Bytes", "Blocks", "Shuffles", "Reason", "Code", "What to do");
     page.table("zerohop-reasons", head.columns);
     for (final Reason reason : reasons.subList(0, Math.min(MAX_REASONS, reasons.size()))) {
@@ -342,12 +342,15 @@ final class PageContent {
     static void render(final Html page, final UiSnapshot snapshot, final PageQuery query) {
       final List<Shuffle> found =
           snapshot.shuffles().stream().filter(shuffle -> matches(shuffle, query)).toList();
-      page.raw("<h4>Shuffles</h4><p class=\"note\">" + found.size() + " of ");
-      page.raw(snapshot.shuffles().size() + " shuffles");
-      if (snapshot.evictedShuffles() > 0) {
-        page.raw("; " + snapshot.evictedShuffles() + " that were used longer ago are not kept");
-      }
-      page.raw(".</p>");
+      final long evicted = snapshot.evictedShuffles();
+      page.heading(
+          "Shuffles",
+          found.size()
+              + " of "
+              + snapshot.shuffles().size()
+              + " shuffles"
+              + (evicted == 0 ? "" : "; " + evicted + " that were used longer ago are not kept")
+              + ".");
       TABLE.render(page, found, query);
     }
 

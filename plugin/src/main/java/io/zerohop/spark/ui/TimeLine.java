@@ -79,8 +79,8 @@ final class TimeLine {
   }
 
   private void draw() {
-    page.raw("<h4>Over time: all executors together</h4><p class=\"note\">");
-    page.text(Html.clock(begin) + " to " + Html.clock(end) + ".").raw("</p>");
+    page.heading(
+        "Over time: all executors together", Html.clock(begin) + " to " + Html.clock(end) + ".");
     page.raw("<div id=\"zerohop-time\">");
     if (!rates.isEmpty()) {
       rates();
