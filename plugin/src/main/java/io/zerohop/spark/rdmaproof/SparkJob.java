@@ -112,16 +112,14 @@ record SparkJob(
             .filter(it -> it.startsWith("sent ") || it.startsWith("staged "))
             .anyMatch(it -> !it.endsWith(" 0"));
     final String why = said.get(1) + "; bytes by path: " + bytes;
-    return ProofLine.of(
-            Check.JOB,
-            WHAT,
-            right && byUcx > 0 && !others ? Result.PASSED : Result.FAILED,
-            (right ? "" : "rows are wrong; ") + why)
+    return Check.JOB
+        .found(
+            WHAT, Result.of(right && byUcx > 0 && !others), (right ? "" : "rows are wrong; ") + why)
         .measured(
             0, right ? (double) Math.max(1, byUcx) : 0, right ? "bytes by UCX" : "right rows");
   }
 
   private static ProofLine failed(final String why) {
-    return ProofLine.of(Check.JOB, WHAT, Result.FAILED, why).measured(0, 0, "right rows");
+    return Check.JOB.found(WHAT, Result.FAILED, why).measured(0, 0, "right rows");
   }
 }
