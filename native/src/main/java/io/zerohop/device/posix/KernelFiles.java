@@ -12,6 +12,11 @@ import java.util.stream.Stream;
  * cached.
  */
 public final class KernelFiles {
+  private static final String NVIDIA = "0x10de";
+
+  /** Display controllers, to which GPUs without a display belong (PCI Code and ID Assignment). */
+  private static final String DISPLAY = "0x03";
+
   private KernelFiles() {}
 
   /** Returns the lines of a file; none if it cannot be read. */
@@ -50,6 +55,18 @@ public final class KernelFiles {
     } catch (final NumberFormatException e) {
       return otherwise;
     }
+  }
+
+  /**
+   * Returns the PCI addresses of NVIDIA's display and 3D controllers, with a driver or without.
+   *
+   * @param devices the folder of all PCI devices
+   */
+  public static List<String> nvidiaGpus(final Path devices) {
+    return names(devices).stream()
+        .filter(address -> text(devices.resolve(address).resolve("vendor")).equals(NVIDIA))
+        .filter(address -> text(devices.resolve(address).resolve("class")).startsWith(DISPLAY))
+        .toList();
   }
 
   /** A value of one control group. */

@@ -14,9 +14,6 @@ import java.util.OptionalLong;
 public record SystemFiles(Path root) {
   public static final SystemFiles SYSTEM = new SystemFiles(Path.of("/"));
 
-  private static final String NVIDIA = "0x10de";
-  private static final String DISPLAY = "0x03";
-
   /** The lines of a file; none if it cannot be read. */
   public List<String> lines(final String file) {
     return KernelFiles.lines(root.resolve(file));
@@ -39,7 +36,7 @@ public record SystemFiles(Path root) {
 
   /** Threads of all visible processes of a user, including this one. */
   long threadsOf(final String userId) {
-    return names("proc").stream()
+    return KernelFiles.names(root.resolve("proc")).stream()
         .filter(name -> Character.isDigit(name.charAt(0)))
         .map(name -> "proc/" + name + "/status")
         .filter(file -> field(file, "Uid").split("\\s+")[0].equals(userId))
@@ -64,14 +61,7 @@ public record SystemFiles(Path root) {
 
   /** NVIDIA's display and 3D controllers on the PCI bus, whether or not there is a driver. */
   long gpusOnTheBus() {
-    final String devices = "sys/bus/pci/devices";
-    return names(devices).stream()
-        .filter(name -> lines(devices + "/" + name + "/vendor").contains(NVIDIA))
-        .filter(
-            name ->
-                lines(devices + "/" + name + "/class").stream()
-                    .anyMatch(text -> text.startsWith(DISPLAY)))
-        .count();
+    return KernelFiles.nvidiaGpus(root.resolve("sys/bus/pci/devices")).size();
   }
 
   private String field(final String file, final String name) {
@@ -80,11 +70,6 @@ public record SystemFiles(Path root) {
         .map(line -> line.substring(name.length() + 1).trim())
         .findFirst()
         .orElse("");
-  }
-
-  /** The names in a folder, sorted; none if it cannot be read. */
-  private List<String> names(final String folder) {
-    return KernelFiles.names(root.resolve(folder));
   }
 
   private static OptionalLong limited(final long value) {

@@ -229,11 +229,6 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
    * finds the same shares, since all GPUs count, not those that it may use. Immutable.
    */
   private static final class Shares {
-    private static final String NVIDIA = "0x10de";
-
-    /** Display controllers, to which GPUs without a display belong (PCI Code and ID Assignment). */
-    private static final String DISPLAY_CLASS = "0x03";
-
     private final Map<String, PciDevice> gpus;
     private final List<RdmaPort> ports;
 
@@ -249,12 +244,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
 
     private static Map<String, PciDevice> gpusOf(final HostFiles host) {
       final Map<String, PciDevice> gpus = new TreeMap<>();
-      for (final String address : KernelFiles.names(host.pciDevices())) {
-        final Path device = host.pciDevices().resolve(address);
-        if (KernelFiles.text(device.resolve("vendor")).equals(NVIDIA)
-            && KernelFiles.text(device.resolve("class")).startsWith(DISPLAY_CLASS)) {
-          PciDevice.of(device).ifPresent(gpu -> gpus.put(gpu.address(), gpu));
-        }
+      for (final String address : KernelFiles.nvidiaGpus(host.pciDevices())) {
+        PciDevice.of(host.pciDevices().resolve(address))
+            .ifPresent(gpu -> gpus.put(gpu.address(), gpu));
       }
       return gpus;
     }
