@@ -4,6 +4,7 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.Hmac;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
@@ -18,7 +19,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -65,9 +65,7 @@ final class NodePair implements AutoCloseable {
 
   /** A secret as of an application that no other knows of. */
   static byte[] newSecret() {
-    final byte[] secret = new byte[SECRET_BYTES];
-    new SecureRandom().nextBytes(secret);
-    return secret;
+    return Hmac.random(SECRET_BYTES);
   }
 
   /** Limits are short, since both nodes are here. */
