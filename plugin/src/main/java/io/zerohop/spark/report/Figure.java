@@ -9,11 +9,10 @@ import java.util.Map;
 import java.util.function.ToLongFunction;
 
 /**
- * A metric of executors that the tab has, too: each executor's in a table, and the sum of all of
- * them over time. A constant here is all that it takes: it is read from the metric, reported,
- * written into event logs, limited, added up, kept and shown as one of many. The metric says how.
- * One that only rises stays what it is when its executor is gone; any other is 0 from then on. One
- * of executors with GPU memory is shown if there are such executors.
+ * A metric of executors that the tab shows, too: by executor in a table, and added up over time. A
+ * constant is all that a figure takes; what is done with it follows from its metric. One that only
+ * rises keeps its value when its executor is gone, and any other one becomes 0. One of executors
+ * with GPU memory is shown where there are such executors. Bytes are shown as sizes.
  */
 public enum Figure {
   DEVICE_USED(Metric.DEVICE_USED, "deviceUsed", "GPU memory", "Held in GPU memory"),
@@ -33,7 +32,13 @@ public enum Figure {
   private final String title;
   private final String tip;
 
-  /** It has this name in event logs, and is a column of this title. */
+  /**
+   * A figure.
+   *
+   * @param field its name in event logs, by which other releases read it: never to be changed
+   * @param title of its column
+   * @param tip what its column says at length
+   */
   Figure(final Metric metric, final String field, final String title, final String tip) {
     this.metric = metric;
     this.field = field;

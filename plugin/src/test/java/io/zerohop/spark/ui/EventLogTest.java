@@ -102,7 +102,17 @@ class EventLogTest {
   /** Releases before this one have a component of a record for each. */
   @Test
   void figuresAreFieldsInLogsAndInStores() {
-    final Memory memory = Reports.memory(null, 1, 2, 3, 4, 5, 6, 7, 8);
+    final Memory memory =
+        Reports.memory(
+            Map.of(
+                Figure.HOST_USED, 1L,
+                Figure.HOST_LIMIT, 2L,
+                Figure.DEVICE_USED, 3L,
+                Figure.DEVICE_LIMIT, 4L,
+                Figure.FILES, 5L,
+                Figure.OVERFLOWED, 6L,
+                Figure.SPILLED_TO_HOST, 7L,
+                Figure.SPILLED_TO_FILES, 8L));
     final String fields =
         "\"hostUsed\":1,\"hostLimit\":2,\"deviceUsed\":3,\"deviceLimit\":4,\"files\":5,"
             + "\"overflowed\":6,\"spilledToHost\":7,\"spilledToFiles\":8";

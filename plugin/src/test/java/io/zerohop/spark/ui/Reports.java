@@ -24,18 +24,6 @@ final class Reports {
   static final Cause CAUSE = new Cause("ZH-3034", "", 310);
   static final Advice FINE = new Advice("spark", "ok", "", "Spark 4", "", "");
 
-  /** All of them. */
-  private static final List<Figure> FIGURES =
-      List.of(
-          Figure.HOST_USED,
-          Figure.HOST_LIMIT,
-          Figure.DEVICE_USED,
-          Figure.DEVICE_LIMIT,
-          Figure.FILES,
-          Figure.OVERFLOWED,
-          Figure.SPILLED_TO_HOST,
-          Figure.SPILLED_TO_FILES);
-
   private Reports() {}
 
   /** What an older release reports of one owner, or of links that were in use with breaks. */
@@ -112,11 +100,28 @@ final class Reports {
   }
 
   private static Memory memory(final long used) {
-    return memory(null, used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13);
+    return memory(
+        Map.of(
+            Figure.HOST_USED,
+            used,
+            Figure.HOST_LIMIT,
+            64L << 20,
+            Figure.DEVICE_USED,
+            2 * used,
+            Figure.DEVICE_LIMIT,
+            128L << 20,
+            Figure.FILES,
+            3 * used,
+            Figure.OVERFLOWED,
+            11L,
+            Figure.SPILLED_TO_HOST,
+            12L,
+            Figure.SPILLED_TO_FILES,
+            13L));
   }
 
-  /** An executor's memory by the numbers of these figures, in the order of FIGURES. */
-  static Memory memory(final Keeper keeper, final long... numbers) {
-    return new Memory(Figures.of(figure -> numbers[FIGURES.indexOf(figure)]), keeper);
+  /** An executor's memory, without a keeper; figures that are not named are 0. */
+  static Memory memory(final Map<Figure, Long> figures) {
+    return new Memory(Figures.of(figure -> figures.getOrDefault(figure, 0L)), null);
   }
 }
