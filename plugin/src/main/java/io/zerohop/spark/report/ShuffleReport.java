@@ -84,7 +84,13 @@ public record ShuffleReport(
   }
 
   /** Blocks and their bytes. */
-  public record Moved(long blocks, long bytes) {}
+  public record Moved(long blocks, long bytes) {
+    static final Moved NONE = new Moved(0, 0);
+
+    Moved plus(final Moved more) {
+      return new Moved(blocks + more.blocks, bytes + more.bytes);
+    }
+  }
 
   /**
    * Use of one shuffle by tasks.
