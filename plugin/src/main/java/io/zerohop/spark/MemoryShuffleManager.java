@@ -1,6 +1,7 @@
 package io.zerohop.spark;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.exchange.Hmac;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.conf.Activation;
@@ -25,14 +26,10 @@ import io.zerohop.spark.task.MapTask;
 import io.zerohop.spark.task.ReduceTask;
 import io.zerohop.spark.watch.ExecutorWatch;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
@@ -345,9 +342,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
       if (authenticate) {
         return new byte[0];
       }
-      final byte[] secret = new byte[BYTES];
-      new SecureRandom().nextBytes(secret);
-      return secret;
+      return Hmac.random(BYTES);
     }
 
     /** The secret in force, from what a handle carried. */
@@ -362,13 +357,7 @@ public final class MemoryShuffleManager extends SortShuffleManager {
                     "the driver has spark.authenticate on, but this executor has no Spark secret")
                 .remedy("set spark.authenticate for executors as well"));
       }
-      try {
-        final Mac mac = Mac.getInstance("HmacSHA256");
-        mac.init(new SecretKeySpec(key.getBytes(StandardCharsets.UTF_8), "HmacSHA256"));
-        return mac.doFinal(PURPOSE);
-      } catch (final GeneralSecurityException e) {
-        throw new IllegalStateException("This JVM has no HmacSHA256", e);
-      }
+      return Hmac.of(key.getBytes(StandardCharsets.UTF_8), PURPOSE);
     }
   }
 }

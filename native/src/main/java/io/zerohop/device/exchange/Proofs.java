@@ -3,12 +3,8 @@ package io.zerohop.device.exchange;
 import io.zerohop.device.exchange.ExchangeException.Reason;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.SecureRandom;
 import java.util.Arrays;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 
 /**
  * The challenge and response of both sides: HMAC-SHA256 under the application's secret, over the
@@ -18,27 +14,21 @@ import javax.crypto.spec.SecretKeySpec;
  * follows a handshake is sealed under a key of that handshake. Thread safe.
  */
 final class Proofs {
-  private static final String ALGORITHM = "HmacSHA256";
-  private static final int MIN_SECRET_BYTES = 16;
-  private static final SecureRandom RANDOM = new SecureRandom();
-
-  private final SecretKeySpec key;
+  private final byte[] key;
 
   /**
    * @throws IllegalArgumentException if the secret is missing or shorter than 16 bytes
    */
   Proofs(final byte[] secret) {
-    if (secret == null || secret.length < MIN_SECRET_BYTES) {
+    if (secret == null || secret.length < Hmac.MIN_SECRET_BYTES) {
       throw new IllegalArgumentException(
-          "the exchange needs a secret of at least " + MIN_SECRET_BYTES + " bytes");
+          "the exchange needs a secret of at least " + Hmac.MIN_SECRET_BYTES + " bytes");
     }
-    key = new SecretKeySpec(secret, ALGORITHM);
+    key = secret.clone();
   }
 
   static byte[] newNonce() {
-    final byte[] nonce = new byte[Frame.NONCE_BYTES];
-    RANDOM.nextBytes(nonce);
-    return nonce;
+    return Hmac.random(Frame.NONCE_BYTES);
   }
 
   /**
@@ -62,38 +52,24 @@ final class Proofs {
 
   private byte[] prove(
       final String role, final Frame.Hello hello, final byte[] challenge, final byte[] more) {
-    try {
-      final Mac mac = newMac(key);
-      update(mac, role);
-      mac.update(Frame.VERSION);
-      update(mac, hello.client());
-      update(mac, hello.server());
-      mac.update(hello.nonce());
-      final ByteBuffer process = ByteBuffer.allocate(ProcessIdentity.BYTES);
-      hello.process().put(process);
-      mac.update(process.flip());
-      mac.update(challenge);
-      return mac.doFinal(more);
-    } catch (final GeneralSecurityException e) {
-      throw lacks(e);
-    }
-  }
-
-  private static Mac newMac(final SecretKeySpec key) throws GeneralSecurityException {
-    final Mac mac = Mac.getInstance(ALGORITHM);
-    mac.init(key);
-    return mac;
-  }
-
-  private static IllegalStateException lacks(final GeneralSecurityException cause) {
-    return new IllegalStateException("this JVM lacks " + ALGORITHM, cause);
+    final ByteBuffer process = ByteBuffer.allocate(ProcessIdentity.BYTES);
+    hello.process().put(process);
+    return Hmac.of(
+        key,
+        text(role),
+        new byte[] {Frame.VERSION},
+        text(hello.client()),
+        text(hello.server()),
+        hello.nonce(),
+        process.array(),
+        challenge,
+        more);
   }
 
   /** With its length in front, so that no two lists of texts read the same. */
-  private static void update(final Mac mac, final String text) {
+  private static byte[] text(final String text) {
     final byte[] bytes = text.getBytes(StandardCharsets.US_ASCII);
-    mac.update((byte) bytes.length);
-    mac.update(bytes);
+    return ByteBuffer.allocate(1 + bytes.length).put((byte) bytes.length).put(bytes).array();
   }
 
   /** Compares in constant time. */
@@ -107,10 +83,10 @@ final class Proofs {
    * frame can be repeated, moved or turned around. Thread safe.
    */
   static final class Seals {
-    private final SecretKeySpec key;
+    private final byte[] key;
 
     private Seals(final byte[] key) {
-      this.key = new SecretKeySpec(key, ALGORITHM);
+      this.key = key;
     }
 
     /**
@@ -144,14 +120,8 @@ final class Proofs {
     }
 
     private byte[] of(final Frame.Type type, final byte[] content, final long number) {
-      try {
-        final Mac mac = newMac(key);
-        update(mac, type.name());
-        mac.update(ByteBuffer.allocate(Long.BYTES).putLong(number).flip());
-        return mac.doFinal(content);
-      } catch (final GeneralSecurityException e) {
-        throw lacks(e);
-      }
+      return Hmac.of(
+          key, text(type.name()), ByteBuffer.allocate(Long.BYTES).putLong(number).array(), content);
     }
   }
 }

@@ -2,10 +2,9 @@ package io.zerohop.device.host;
 
 import io.zerohop.device.DeviceMemoryException;
 import io.zerohop.device.Message;
-import java.io.IOException;
-import java.nio.file.Files;
+import io.zerohop.device.posix.KernelFiles;
+import io.zerohop.device.posix.KernelFiles.GroupReading;
 import java.nio.file.Path;
-import java.util.List;
 
 /**
  * The memory that this process could still take: what the machine has left, or its container under
@@ -18,11 +17,6 @@ public final class AvailableMemory {
 
   private static final AvailableMemory SYSTEM =
       new AvailableMemory(Path.of("/proc"), Path.of("/sys/fs/cgroup"));
-
-  /** A value of one control group, in bytes: of version 2 (second) or 1 of control groups. */
-  private interface Reading {
-    long of(Path folder, boolean second);
-  }
 
   private final Path proc;
   private final Path cgroups;
@@ -93,32 +87,8 @@ public final class AvailableMemory {
     return field(proc.resolve("meminfo"), "MemAvailable:", Long.MAX_VALUE >> 10) << 10;
   }
 
-  private long leastOfGroups(final Reading reading) {
-    long least = Long.MAX_VALUE;
-    for (final String line : lines(proc.resolve("self/cgroup"))) {
-      final String[] parts = line.split(":", 3);
-      if (parts.length == 3 && parts[1].isEmpty()) {
-        least = Math.min(least, leastOnTheWayUp(cgroups, parts[2], true, reading));
-      } else if (parts.length == 3 && List.of(parts[1].split(",")).contains("memory")) {
-        least =
-            Math.min(least, leastOnTheWayUp(cgroups.resolve("memory"), parts[2], false, reading));
-      }
-    }
-    return least;
-  }
-
-  /** A group's limit binds all groups below it; inside a container only the root may be visible. */
-  private static long leastOnTheWayUp(
-      final Path root, final String group, final boolean second, final Reading reading) {
-    Path folder = root.resolve(group.substring(1)).normalize();
-    if (!folder.startsWith(root) || !Files.isDirectory(folder)) {
-      folder = root;
-    }
-    long least = Long.MAX_VALUE;
-    for (; folder != null && folder.startsWith(root); folder = folder.getParent()) {
-      least = Math.min(least, reading.of(folder, second));
-    }
-    return least;
+  private long leastOfGroups(final GroupReading reading) {
+    return KernelFiles.leastOfGroups(proc, cgroups, "memory", reading);
   }
 
   /** Limit less use, where file pages that the kernel can drop do not count as used. */
@@ -128,7 +98,7 @@ public final class AvailableMemory {
       return limit;
     }
     final long used =
-        number(folder.resolve(second ? "memory.current" : "memory.usage_in_bytes"), 0);
+        KernelFiles.number(folder.resolve(second ? "memory.current" : "memory.usage_in_bytes"), 0);
     final Path statistics = folder.resolve("memory.stat");
     final String prefix = second ? "" : "total_";
     final long droppable =
@@ -138,37 +108,17 @@ public final class AvailableMemory {
   }
 
   private static long limitOf(final Path folder, final boolean second) {
-    return number(folder.resolve(second ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
-  }
-
-  private static long number(final Path file, final long otherwise) {
-    final List<String> lines = lines(file);
-    return lines.isEmpty() ? otherwise : parse(lines.get(0).trim(), otherwise);
+    return KernelFiles.number(
+        folder.resolve(second ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
   }
 
   private static long field(final Path file, final String name, final long otherwise) {
-    for (final String line : lines(file)) {
+    for (final String line : KernelFiles.lines(file)) {
       final String[] words = line.trim().split("\\s+");
       if (words.length >= 2 && words[0].equals(name)) {
-        return parse(words[1], otherwise);
+        return KernelFiles.number(words[1], otherwise);
       }
     }
     return otherwise;
-  }
-
-  private static long parse(final String text, final long otherwise) {
-    try {
-      return Long.parseLong(text);
-    } catch (final NumberFormatException e) {
-      return otherwise; // "max" among others
-    }
-  }
-
-  private static List<String> lines(final Path file) {
-    try {
-      return Files.readAllLines(file);
-    } catch (final IOException e) {
-      return List.of(); // No such control group file here: it limits nothing.
-    }
   }
 }

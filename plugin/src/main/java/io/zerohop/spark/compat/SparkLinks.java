@@ -52,11 +52,7 @@ public final class SparkLinks {
   /** A map status; the checksum is dropped where Spark does not know it. */
   public static MapStatus newMapStatus(
       final BlockManagerId location, final long[] sizes, final long mapId, final long checksum) {
-    try {
-      return (MapStatus) MAP_STATUS.invokeExact(location, sizes, mapId, checksum);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(() -> (MapStatus) MAP_STATUS.invokeExact(location, sizes, mapId, checksum));
   }
 
   /** A sorter without row checksums of its own. */
@@ -67,32 +63,22 @@ public final class SparkLinks {
       final Option<Partitioner> partitioner,
       final Option<Ordering<K>> ordering,
       final Serializer serializer) {
-    try {
-      return (ExternalSorter<K, V, C>)
-          EXTERNAL_SORTER.invoke(context, aggregator, partitioner, ordering, serializer);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(
+        () ->
+            (ExternalSorter<K, V, C>)
+                EXTERNAL_SORTER.invoke(context, aggregator, partitioner, ordering, serializer));
   }
 
   /** A configuration for Spark's transport, with what Spark's RPC has of TLS. */
   public static ConfigProvider newRpcConfig(final SecurityManager security, final SparkConf conf) {
-    try {
-      return (ConfigProvider) RPC_CONFIG.invokeExact(security, conf);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(() -> (ConfigProvider) RPC_CONFIG.invokeExact(security, conf));
   }
 
   /** The block managers of the other executors, as the driver lists them now. */
   @SuppressWarnings("unchecked")
   public static Seq<BlockManagerId> peers(
       final BlockManagerMaster master, final BlockManagerId self) {
-    try {
-      return (Seq<BlockManagerId>) Peers.GET.invokeExact(master, self);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(() -> (Seq<BlockManagerId>) Peers.GET.invokeExact(master, self));
   }
 
   /** Loaded separately, because only path {@code sent} needs it. */
@@ -104,11 +90,7 @@ public final class SparkLinks {
   /** The stages of a job, also those that Spark skips. */
   @SuppressWarnings("unchecked")
   public static Seq<StageInfo> stages(final SparkListenerJobStart job) {
-    try {
-      return (Seq<StageInfo>) Jobs.STAGES.invokeExact(job);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(() -> (Seq<StageInfo>) Jobs.STAGES.invokeExact(job));
   }
 
   /** Loaded separately, because only the order of spilling needs it. */
@@ -118,11 +100,7 @@ public final class SparkLinks {
 
   /** The map outputs that Spark's resolver has files of. */
   public static Seq<?> storedShuffles(final IndexShuffleBlockResolver index) {
-    try {
-      return (Seq<?>) Stored.GET.invokeExact(index);
-    } catch (final Throwable e) {
-      throw rethrow(e);
-    }
+    return call(() -> (Seq<?>) Stored.GET.invokeExact(index));
   }
 
   /** Loaded separately, because only executors that are decommissioned need it. */
@@ -264,6 +242,20 @@ public final class SparkLinks {
             .at("Spark " + org.apache.spark.package$.MODULE$.SPARK_VERSION())
             .remedy("use Spark 3.5, 4.0, 4.1 or 4.2, or set spark.zerohop.enabled=false"),
         cause);
+  }
+
+  /** A call by a method handle. */
+  @FunctionalInterface
+  private interface Call<T> {
+    T make() throws Throwable;
+  }
+
+  private static <T> T call(final Call<T> call) {
+    try {
+      return call.make();
+    } catch (final Throwable e) {
+      throw rethrow(e);
+    }
   }
 
   static RuntimeException rethrow(final Throwable e) {

@@ -2,7 +2,6 @@ package io.zerohop.spark.conf;
 
 import io.zerohop.device.Message;
 import io.zerohop.spark.log.SparkCode;
-import java.util.Arrays;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.shuffle.ShuffleManager;
@@ -29,8 +28,6 @@ public final class ManagerChoice {
 
   private static final Logger LOG = LoggerFactory.getLogger(ManagerChoice.class);
 
-  private static final String PLUGINS = "spark.plugins";
-  private static final String PLUGIN = "io.zerohop.spark.ZerohopPlugin";
   private static final String SORT = "sort";
 
   /** Set by the plugin where it has chosen Zerohop's manager; not for users. */
@@ -127,19 +124,17 @@ public final class ManagerChoice {
         .because(cause)
         .remedy(
             set.isEmpty() && !hasPlugin(conf) && !isBefore4(spark)
-                ? "set " + PLUGINS + "=" + withPlugin(conf)
+                ? "set " + Plugins.KEY + "=" + withPlugin(conf)
                 : "set " + KEY + "=" + ZerohopConf.SHUFFLE_MANAGER);
   }
 
   private static String withPlugin(final SparkConf conf) {
-    final String others = conf.get(PLUGINS, "").trim();
-    return others.isEmpty() ? PLUGIN : others + "," + PLUGIN;
+    final String others = conf.get(Plugins.KEY, "").trim();
+    return others.isEmpty() ? Plugins.ZEROHOP : others + "," + Plugins.ZEROHOP;
   }
 
   private static boolean hasPlugin(final SparkConf conf) {
-    return Arrays.stream(conf.get(PLUGINS, "").split(","))
-        .map(String::trim)
-        .anyMatch(PLUGIN::equals);
+    return Plugins.has(key -> conf.get(key, null), Plugins.ZEROHOP);
   }
 
   private static boolean isBefore4(final String spark) {

@@ -5,6 +5,7 @@ import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.ExchangeException.Reason;
+import io.zerohop.device.exchange.Hmac;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.compat.SparkLinks;
 import java.io.IOException;
@@ -12,7 +13,6 @@ import java.net.ConnectException;
 import java.net.NoRouteToHostException;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.charset.StandardCharsets;
-import java.security.GeneralSecurityException;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.Objects;
@@ -28,8 +28,6 @@ import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
-import javax.crypto.Mac;
-import javax.crypto.spec.SecretKeySpec;
 import org.apache.spark.SecurityManager;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.client.TransportClient;
@@ -225,7 +223,6 @@ public final class ControlConnector implements AutoCloseable {
     static final String USER = "zerohop";
     static final String CIPHER = "spark.network.crypto.cipher";
     static final String GCM = "AES/GCM/NoPadding";
-    private static final String ALGORITHM = "HmacSHA256";
     private static final byte[] PURPOSE =
         "zerohop control channel".getBytes(StandardCharsets.US_ASCII);
     private static final String IO = "spark." + MODULE + ".io.";
@@ -236,16 +233,10 @@ public final class ControlConnector implements AutoCloseable {
      * @param secret the application's; at least 16 bytes
      */
     ControlSecurity(final byte[] secret) {
-      if (secret.length < 16) {
+      if (secret.length < Hmac.MIN_SECRET_BYTES) {
         throw new IllegalArgumentException("A secret of " + secret.length + " bytes is too short");
       }
-      try {
-        final Mac mac = Mac.getInstance(ALGORITHM);
-        mac.init(new SecretKeySpec(secret, ALGORITHM));
-        this.key = HexFormat.of().formatHex(mac.doFinal(PURPOSE));
-      } catch (final GeneralSecurityException e) {
-        throw new IllegalStateException("This JVM has no " + ALGORITHM, e);
-      }
+      this.key = HexFormat.of().formatHex(Hmac.of(secret, PURPOSE));
     }
 
     @Override

@@ -99,17 +99,15 @@ public final class DoctorCommand implements Callable<Integer> {
       final String remedy =
           "name an installation by " + Launcher.SPARK_HOME_OPTION + (isSet ? " " + set : "");
       return settings.isEmpty()
-          ? Finding.of(Item.SPARK, Verdict.SKIP, what, remedy)
-          : Finding.warn(Item.SPARK, what, remedy);
+          ? Item.SPARK.found(Verdict.SKIP, what, remedy)
+          : Item.SPARK.warn(what, remedy);
     }
     final String refusal = new ForeignCode().refusalOfSpark(sparkHome);
     return refusal == null
-        ? Finding.warn(
-            Item.SPARK,
+        ? Item.SPARK.warn(
             sparkHome + " has no folder jars" + unchecked,
             "name an installation by " + Launcher.SPARK_HOME_OPTION)
-        : Finding.fail(
-            Item.SPARK,
+        : Item.SPARK.fail(
             refusal + unchecked,
             "run the doctor as another user, or give the installation to root alone (chown -R"
                 + " root, chmod -R go-w)");

@@ -31,14 +31,13 @@ public final class Examination {
     try {
       thread.start();
     } catch (final ZerohopException noThread) {
-      notes.add(Finding.fail(item, noThread, ""));
+      notes.add(item.fail(noThread, ""));
       all.addAll(notes);
       return this;
     }
     if (!ended(thread, limit)) {
       notes.add(
-          Finding.fail(
-              item,
+          item.fail(
               "the check did not end within " + limit.toSeconds() + " s and was stopped",
               "see where thread " + thread.getName() + " hangs (jstack), and the kernel's log"));
       thread.interrupt();
@@ -56,11 +55,10 @@ public final class Examination {
     try {
       check.run(notes);
     } catch (final ZerohopException e) {
-      notes.add(Finding.fail(item, e, ""));
+      notes.add(item.fail(e, ""));
     } catch (final Exception | LinkageError e) {
       notes.add(
-          Finding.fail(
-              item,
+          item.fail(
               Message.of("the check failed")
                   .because(e)
                   .orRemedy("report this line, unless it says what is wrong")));

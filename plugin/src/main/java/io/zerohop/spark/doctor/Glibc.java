@@ -31,21 +31,19 @@ record Glibc(SystemFiles files) implements Check {
     final int found = library.isEmpty() ? -1 : newest(Files.readAllBytes(library.get()), RELEASE);
     if (found < 0) {
       notes.add(
-          Finding.fail(
-              Item.GLIBC,
+          Item.GLIBC.fail(
               "this process has no glibc (musl, as in Alpine?), and the jar's native libraries want"
                   + " 2."
                   + wanted,
               "run on a distribution with glibc, such as Debian, Ubuntu or RHEL"));
     } else if (found < wanted) {
       notes.add(
-          Finding.fail(
-              Item.GLIBC,
+          Item.GLIBC.fail(
               "glibc 2." + found + ", and the jar's native libraries need 2." + wanted,
               "build the jar on a system as old as this one, or take a newer image; until then"
                   + " blocks are in files"));
     } else {
-      notes.add(Finding.ok(Item.GLIBC, "glibc 2." + found + " (2." + wanted + " is needed)"));
+      notes.add(Item.GLIBC.ok("glibc 2." + found + " (2." + wanted + " is needed)"));
     }
   }
 

@@ -35,10 +35,10 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
     final Message absence = gpus.absence();
     if (absence != null) {
       notes.add(driverMissing(absence));
-      notes.add(Finding.skip(Item.KERNELS, jarOnly()));
+      notes.add(Item.KERNELS.skip(jarOnly()));
       return;
     }
-    notes.add(Finding.ok(Item.DRIVER, "this process sees " + gpus.count() + " GPUs"));
+    notes.add(Item.DRIVER.ok("this process sees " + gpus.count() + " GPUs"));
     final List<Gpus.Gpu> open = new ArrayList<>();
     try {
       open(notes, open);
@@ -47,7 +47,7 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
       if (open.size() > 1) {
         pairs(notes, open, topology);
       } else {
-        notes.add(Finding.skip(Item.P2P, "this process uses one GPU"));
+        notes.add(Item.P2P.skip("this process uses one GPU"));
       }
     } finally {
       open.forEach(Gpus.Gpu::close);
@@ -56,20 +56,18 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
 
   private Finding driverMissing(final Message absence) {
     if (wanted) {
-      return Finding.fail(
-          Item.DRIVER,
+      return Item.DRIVER.fail(
           Message.of("RAPIDS is configured, and this process has no GPU")
               .because(absence)
               .orRemedy(SEE_DRIVER));
     }
     return onTheBus > 0
-        ? Finding.warn(
-            Item.DRIVER,
+        ? Item.DRIVER.warn(
             Message.of(
                     "the machine has " + onTheBus + " NVIDIA GPUs, and this process can use none")
                 .because(absence)
                 .orRemedy(SEE_DRIVER))
-        : Finding.skip(Item.DRIVER, Message.of("no GPU is needed").because(absence.happened()));
+        : Item.DRIVER.skip(Message.of("no GPU is needed").because(absence.happened()));
   }
 
   private Message jarOnly() {
@@ -82,9 +80,9 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
       try {
         final Gpus.Gpu gpu = gpus.open(ordinal);
         open.add(gpu);
-        notes.add(Finding.ok(Item.KERNELS, gpu.description()));
+        notes.add(Item.KERNELS.ok(gpu.description()));
       } catch (final ZerohopException e) {
-        notes.add(Finding.fail(Item.KERNELS, e, REBUILD));
+        notes.add(Item.KERNELS.fail(e, REBUILD));
       }
     }
   }
@@ -92,8 +90,7 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
   private static Finding links(final Topology topology) {
     final int count = topology.gpus().size();
     if (count < 2) {
-      return Finding.skip(
-          Item.NVLINK,
+      return Item.NVLINK.skip(
           count == 0
               ? Message.of("NVML shows no GPU")
                   .remedy("see whether its library libnvidia-ml.so.1 is there")
@@ -114,9 +111,8 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
     final String text =
         count + " GPUs, " + topology.shape() + ", links: " + String.join(" | ", rows);
     return all
-        ? Finding.ok(Item.NVLINK, text)
-        : Finding.warn(
-            Item.NVLINK,
+        ? Item.NVLINK.ok(text)
+        : Item.NVLINK.warn(
             text
                 + "; pairs with NS (as in nvidia-smi topo -p2p) cannot map each other's memory and"
                 + " are staged",
@@ -142,8 +138,7 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
           together++;
         } catch (final ZerohopException e) {
           notes.add(
-              Finding.fail(
-                  Item.P2P,
+              Item.P2P.fail(
                   Message.of("a GPU cannot read another's memory")
                       .at(pair)
                       .because(e)
@@ -155,14 +150,11 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
     }
     if (together > 0) {
       notes.add(
-          Finding.ok(
-              Item.P2P,
-              together + " of " + open.size() * (open.size() - 1) + " pairs map and copy"));
+          Item.P2P.ok(together + " of " + open.size() * (open.size() - 1) + " pairs map and copy"));
     }
     if (!apart.isEmpty()) {
       notes.add(
-          Finding.warn(
-              Item.P2P,
+          Item.P2P.warn(
               "no peer access, so blocks are staged: " + String.join(", ", apart),
               "show executors GPUs that are linked (nvidia-smi topo -m)"));
     }

@@ -1,5 +1,7 @@
 package io.zerohop.spark.doctor;
 
+import io.zerohop.device.Message;
+import io.zerohop.spark.doctor.Finding.Verdict;
 import java.util.Locale;
 
 /**
@@ -133,5 +135,46 @@ public enum Item {
   /** What makes it a warning or a failure, in Markdown. */
   String verdicts() {
     return verdicts;
+  }
+
+  Finding ok(final String what) {
+    return found(Verdict.OK, what, "");
+  }
+
+  Finding skip(final String why) {
+    return found(Verdict.SKIP, why, "");
+  }
+
+  Finding skip(final Message why) {
+    return found(Verdict.SKIP, why);
+  }
+
+  Finding warn(final String what, final String remedy) {
+    return found(Verdict.WARN, what, remedy);
+  }
+
+  Finding warn(final Message message) {
+    return found(Verdict.WARN, message);
+  }
+
+  Finding fail(final String what, final String remedy) {
+    return found(Verdict.FAIL, what, remedy);
+  }
+
+  Finding fail(final Message message) {
+    return found(Verdict.FAIL, message);
+  }
+
+  /** With this remedy, should the failure name none. */
+  Finding fail(final Throwable failure, final String otherwise) {
+    return fail(Message.of(failure).orRemedy(otherwise));
+  }
+
+  Finding found(final Verdict verdict, final String what, final String remedy) {
+    return found(verdict, Message.of(what).remedy(remedy));
+  }
+
+  Finding found(final Verdict verdict, final Message message) {
+    return new Finding(this, verdict, message);
   }
 }

@@ -57,18 +57,17 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
         "raise 'ulimit -l' (limits.conf, LimitMEMLOCK of the service, or --ulimit memlock of the"
             + " container) to the size of the pools, or to unlimited";
     if (limit.isEmpty()) {
-      return Finding.ok(Item.MEMLOCK, "locked memory is not limited");
+      return Item.MEMLOCK.ok("locked memory is not limited");
     }
     final String found = "locked memory is limited to " + limit.getAsLong() / KIB + " KiB";
     if (mayLock()) {
-      return Finding.ok(Item.MEMLOCK, found + ", which CAP_IPC_LOCK overrides");
+      return Item.MEMLOCK.ok(found + ", which CAP_IPC_LOCK overrides");
     }
     if (!adapters || limit.getAsLong() >= MIN_LOCKED) {
-      return Finding.ok(
-          Item.MEMLOCK, found + (adapters ? "" : "; only an RDMA adapter would count against it"));
+      return Item.MEMLOCK.ok(
+          found + (adapters ? "" : "; only an RDMA adapter would count against it"));
     }
-    return Finding.of(
-        Item.MEMLOCK,
+    return Item.MEMLOCK.found(
         Verdict.WARN.where(ucx),
         found + ": segments that cannot be registered with the adapter are sent",
         remedy);
@@ -82,14 +81,12 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
   private Finding openFiles() {
     final OptionalLong limit = files.limit("Max open files");
     if (limit.isEmpty() || limit.getAsLong() >= FEW_FILES) {
-      return Finding.ok(
-          Item.FILES,
+      return Item.FILES.ok(
           limit.isEmpty()
               ? "open files are not limited"
               : "up to " + limit.getAsLong() + " open files");
     }
-    return Finding.warn(
-        Item.FILES,
+    return Item.FILES.warn(
         "only "
             + limit.getAsLong()
             + " open files: sockets and segments of peers take some hundred each",
@@ -101,7 +98,7 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
     final OptionalLong ofGroups = files.threadsLeftByGroups();
     final long left = Math.min(ofUser.orElse(Long.MAX_VALUE), ofGroups.orElse(Long.MAX_VALUE));
     if (left == Long.MAX_VALUE) {
-      return Finding.ok(Item.PROCESSES, "threads are not limited");
+      return Item.PROCESSES.ok("threads are not limited");
     }
     final boolean byGroup = ofGroups.isPresent() && ofGroups.getAsLong() == left;
     final String found =
@@ -111,11 +108,11 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
             ? "raise pids.max of the container (--pids-limit; podPidsLimit of the kubelet)"
             : "raise 'ulimit -u', which counts the threads of all processes of this user";
     if (left < NO_THREADS) {
-      return Finding.fail(Item.PROCESSES, found + ": executors will not start", remedy);
+      return Item.PROCESSES.fail(found + ": executors will not start", remedy);
     }
     return left < FEW_THREADS
-        ? Finding.warn(Item.PROCESSES, found + ": an executor has some hundred", remedy)
-        : Finding.ok(Item.PROCESSES, found);
+        ? Item.PROCESSES.warn(found + ": an executor has some hundred", remedy)
+        : Item.PROCESSES.ok(found);
   }
 
   /** Root's are not limited, whatever ulimit says. */
@@ -135,11 +132,9 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
         "give the container more memory, or end what else takes it; blocks that find no room go to"
             + " files";
     if (left < NO_MEMORY) {
-      return Finding.fail(Item.MEMORY, found, remedy);
+      return Item.MEMORY.fail(found, remedy);
     }
-    return left < LITTLE_MEMORY
-        ? Finding.warn(Item.MEMORY, found, remedy)
-        : Finding.ok(Item.MEMORY, found);
+    return left < LITTLE_MEMORY ? Item.MEMORY.warn(found, remedy) : Item.MEMORY.ok(found);
   }
 
   private Finding shm() {
@@ -148,8 +143,7 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
     try {
       free = room.in(folder);
     } catch (final IOException e) {
-      return Finding.of(
-          Item.SHM,
+      return Item.SHM.found(
           Verdict.WARN.where(ucx),
           "there is no " + folder + " (" + e + ")",
           "mount a tmpfs there for UCX");
@@ -158,17 +152,16 @@ record LimitCheck(SystemFiles files, Room room, boolean adapters, boolean ucx) i
         "remove what lies in it, or make it larger: mount -o remount,size=1g /dev/shm; --shm-size"
             + " of the container; an emptyDir of medium Memory in a pod";
     if (free < MIB) {
-      return Finding.of(
-          Item.SHM,
+      return Item.SHM.found(
           Verdict.FAIL.where(ucx),
           folder + " is full: UCX cannot make queues between processes there",
           remedy);
     }
     final String found = free / MIB + " MiB are free in " + folder;
     return free < SMALL_SHM
-        ? Finding.of(
-            Item.SHM, Verdict.WARN.where(ucx), found + "; UCX takes some MiB for each peer", remedy)
-        : Finding.ok(Item.SHM, found + " (for UCX; blocks do not lie there)");
+        ? Item.SHM.found(
+            Verdict.WARN.where(ucx), found + "; UCX takes some MiB for each peer", remedy)
+        : Item.SHM.ok(found + " (for UCX; blocks do not lie there)");
   }
 
   /** The product's own measure, and the file system's. */

@@ -78,10 +78,8 @@ public final class Machine {
       examination
           .notes()
           .add(
-              Finding.fail(
-                  Item.MANAGER,
-                  String.valueOf(e.getMessage()),
-                  "see docs/configuration.md for the values"));
+              Item.MANAGER.fail(
+                  String.valueOf(e.getMessage()), "see docs/configuration.md for the values"));
       return Wanted.of(Settings.of(Map.of()));
     }
   }
@@ -123,30 +121,26 @@ public final class Machine {
   private @Nullable Finding noUcx() {
     final Message noPort = wanted.noPort();
     if (noPort != null) {
-      return Finding.skip(
-          Item.JUCX,
+      return Item.JUCX.skip(
           Message.of("not tried, since UCX opens a port that anybody may use").because(noPort));
     }
     final String key = "spark.zerohop.ucx.jucx";
     final Path jucx = wanted.conf().ucx().jucx();
     if (wanted.jucxOfFile()) {
-      return Finding.of(
-          Item.JUCX,
+      return Item.JUCX.found(
           Verdict.SKIP,
           "not tried: code that a file names is not loaded, here " + jucx + " by " + key,
           "say it on the command line: --conf " + key + "=" + jucx);
     }
     final String refusal = jucx == null ? null : new ForeignCode().refusal(jucx);
     if (refusal != null) {
-      return Finding.fail(
-          Item.JUCX,
-          refusal,
-          "give the jar and the folders above it to root alone, or run as another user");
+      return Item.JUCX.fail(
+          refusal, "give the jar and the folders above it to root alone, or run as another user");
     }
     return wanted.conf().ucx().emulatedGets() || RdmaDevices.any() || gpus.absence() == null
         ? null
-        : Finding.skip(
-            Item.JUCX, "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
+        : Item.JUCX.skip(
+            "not tried: with neither an RDMA adapter nor a GPU executors start no UCX");
   }
 
   private UcxStarter starter() {
@@ -250,12 +244,11 @@ public final class Machine {
     public void run(final Notes notes) {
       if (noPort != null) {
         notes.add(
-            Finding.skip(
-                Item.PORT, Message.of("executors open no port for other nodes").because(noPort)));
+            Item.PORT.skip(Message.of("executors open no port for other nodes").because(noPort)));
         return;
       }
       if (first == 0) {
-        notes.add(Finding.ok(Item.PORT, "spark.zerohop.port is 0: any free port is taken"));
+        notes.add(Item.PORT.ok("spark.zerohop.port is 0: any free port is taken"));
         return;
       }
       IOException last = null;
@@ -263,15 +256,14 @@ public final class Machine {
         try (Socket socket = new Socket()) {
           socket.setReuseAddress(true); // As whoever listens there does it.
           socket.bind(new InetSocketAddress(InetAddress.getLocalHost(), port));
-          notes.add(Finding.ok(Item.PORT, "port " + port + " is free on this host"));
+          notes.add(Item.PORT.ok("port " + port + " is free on this host"));
           return;
         } catch (final IOException e) {
           last = e;
         }
       }
       notes.add(
-          Finding.fail(
-              Item.PORT,
+          Item.PORT.fail(
               "no port from " + first + " to " + (first + retries) + " can be served here: " + last,
               "set spark.zerohop.port to a free one or 0, or raise spark.port.maxRetries"));
     }
@@ -292,8 +284,7 @@ public final class Machine {
       try (SocketFolder folder =
           SocketFolder.open(base, NodePair.APPLICATION, NodePair.newSecret())) {
         notes.add(
-            Finding.ok(
-                Item.SOCKETS,
+            Item.SOCKETS.ok(
                 folder.path().getParent()
                     + " can be used by this user ("
                     + Integer.toUnsignedString(Descriptor.userId())
@@ -301,9 +292,8 @@ public final class Machine {
                     + folder.identity()
                     + " on this machine"));
       } catch (final ZerohopException e) {
-        notes.add(
-            Finding.fail(Item.SOCKETS, e, "set spark.zerohop.socket.dir to a folder of your own"));
-        notes.add(Finding.skip(Item.PEERS, "there is no socket folder"));
+        notes.add(Item.SOCKETS.fail(e, "set spark.zerohop.socket.dir to a folder of your own"));
+        notes.add(Item.PEERS.skip("there is no socket folder"));
         return;
       }
       peers(notes);
@@ -312,10 +302,9 @@ public final class Machine {
     private void peers(final Notes notes) {
       try (NodePair nodes = new NodePair(base, BYTES)) {
         nodes.readAsPeer();
-        notes.add(
-            Finding.ok(Item.PEERS, "two nodes here prove themselves and read each other in place"));
+        notes.add(Item.PEERS.ok("two nodes here prove themselves and read each other in place"));
       } catch (final ZerohopException e) {
-        notes.add(Finding.fail(Item.PEERS, e, "see the reasons in the executors' logs"));
+        notes.add(Item.PEERS.fail(e, "see the reasons in the executors' logs"));
       }
     }
   }
@@ -330,7 +319,7 @@ public final class Machine {
     public void run(final Notes notes) {
       notes.add(java());
       NativeLibrary.require(); // Its failure is the finding: see Examination.
-      notes.add(Finding.ok(Item.LIBRARY, "the native library is loaded"));
+      notes.add(Item.LIBRARY.ok("the native library is loaded"));
       notes.add(sharedMemory());
     }
 
@@ -340,12 +329,11 @@ public final class Machine {
       final String found =
           "Java " + java + " (" + System.getProperty("java.vm.name", "?") + "), " + architecture;
       if (java < MIN_JAVA) {
-        return Finding.fail(Item.JAVA, found, "run Java 17 or later on driver and executors");
+        return Item.JAVA.fail(found, "run Java 17 or later on driver and executors");
       }
       return architecture.equals("amd64")
-          ? Finding.ok(Item.JAVA, found)
-          : Finding.warn(
-              Item.JAVA,
+          ? Item.JAVA.ok(found)
+          : Item.JAVA.warn(
               found + ": tested on an emulator only, and without GPUs",
               "compare some results with those of x86-64 (docs/limits.md)");
     }
@@ -359,13 +347,12 @@ public final class Machine {
         final boolean readOnly = Memory.isReadOnly(handle.fd());
         try (Segment mapped = peer.map(handle, "this process", PeerAccess.READ)) {
           if (new UnsafeBuffer(mapped.address(), BYTES).getInt(0) != WORD) {
-            return Finding.fail(Item.MEMFD, "a mapping of shared memory shows other bytes", "");
+            return Item.MEMFD.fail("a mapping of shared memory shows other bytes", "");
           }
         }
         return readOnly
-            ? Finding.ok(Item.MEMFD, "shared memory is sealed, and mapped as peers map it")
-            : Finding.warn(
-                Item.MEMFD,
+            ? Item.MEMFD.ok("shared memory is sealed, and mapped as peers map it")
+            : Item.MEMFD.warn(
                 "the kernel does not seal shared memory against writers (F_SEAL_FUTURE_WRITE)",
                 "Linux 5.1 or later does; until then executors are trusted with one another's"
                     + " blocks");
@@ -389,35 +376,31 @@ public final class Machine {
     public void run(final Notes notes) {
       if (!present) {
         notes.add(
-            Finding.skip(
-                Item.ADAPTERS, "no RDMA adapter in /sys/class/infiniband: UCX goes over TCP"));
-        notes.add(Finding.skip(Item.GPUDIRECT, "there is no RDMA adapter"));
+            Item.ADAPTERS.skip("no RDMA adapter in /sys/class/infiniband: UCX goes over TCP"));
+        notes.add(Item.GPUDIRECT.skip("there is no RDMA adapter"));
         return;
       }
       notes.add(
           choice.ports().isEmpty()
-              ? Finding.of(
-                  Item.ADAPTERS,
+              ? Item.ADAPTERS.found(
                   Verdict.WARN.where(wanted),
                   choice.describe(),
                   "bring a link up (ibstat), or give the container /dev/infiniband")
-              : Finding.ok(Item.ADAPTERS, choice.describe()));
+              : Item.ADAPTERS.ok(choice.describe()));
       notes.add(gpuDirect());
     }
 
     private Finding gpuDirect() {
       if (dmaBuf.isEmpty()) {
-        return Finding.skip(Item.GPUDIRECT, "there is no GPU");
+        return Item.GPUDIRECT.skip("there is no GPU");
       }
       final boolean all = dmaBuf.stream().allMatch(Boolean::booleanValue);
       if (peermem || all) {
-        return Finding.ok(
-            Item.GPUDIRECT,
+        return Item.GPUDIRECT.ok(
             (peermem ? "nvidia-peermem is loaded" : "nvidia-peermem is not loaded")
                 + (all ? ", and GPU memory is handed out by dma-buf" : ""));
       }
-      return Finding.of(
-          Item.GPUDIRECT,
+      return Item.GPUDIRECT.found(
           Verdict.WARN.where(wanted),
           "neither nvidia-peermem nor dma-buf: adapters do not reach GPU memory",
           "modprobe nvidia-peermem, or use NVIDIA's open kernel module with Linux 5.12 or later");
@@ -435,23 +418,20 @@ public final class Machine {
 
     Finding look() {
       if (!conf.paths().contains(BlockPath.PEER)) {
-        return Finding.warn(
-            Item.KEEPER,
+        return Item.KEEPER.warn(
             "there is no keeper, since spark.zerohop.paths lacks peer",
             "add peer, or set spark.zerohop.keeper=false");
       }
       final Path set = conf.keeper().daemon();
       final Path folder = DaemonLink.folder(set);
       if (set == null && !Files.exists(folder)) {
-        return Finding.ok(
-            Item.KEEPER,
+        return Item.KEEPER.ok(
             "the first executor starts the keeper, as there is no daemon at " + folder);
       }
       try {
         return ofDaemon(folder, DaemonLink.ask(folder, null, LIMIT));
       } catch (final ZerohopException e) {
-        return Finding.warn(
-            Item.KEEPER,
+        return Item.KEEPER.warn(
             Message.of("the first executor starts the keeper, as the daemon does not")
                 .at(folder.toString())
                 .because(e)
@@ -474,9 +454,8 @@ public final class Machine {
               + answer.bytes()
               + " bytes left";
       return answer.keepers() < answer.maxKeepers() && answer.left() > 0
-          ? Finding.ok(Item.KEEPER, found)
-          : Finding.warn(
-              Item.KEEPER,
+          ? Item.KEEPER.ok(found)
+          : Item.KEEPER.warn(
               found + ": it starts none now",
               "raise --size or --keepers of the daemon, or end an application");
     }

@@ -4,11 +4,11 @@ import io.zerohop.device.Message;
 import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.ZerohopException.Category;
+import io.zerohop.device.exchange.Hmac;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.fetch.Fetch;
@@ -19,7 +19,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.List;
@@ -66,9 +65,7 @@ final class NodePair implements AutoCloseable {
 
   /** A secret as of an application that no other knows of. */
   static byte[] newSecret() {
-    final byte[] secret = new byte[SECRET_BYTES];
-    new SecureRandom().nextBytes(secret);
-    return secret;
+    return Hmac.random(SECRET_BYTES);
   }
 
   /** Limits are short, since both nodes are here. */
@@ -149,7 +146,7 @@ final class NodePair implements AutoCloseable {
             (from, asked, sink) -> {
               throw unreachable();
             },
-            new Quiet(),
+            new Fetches.Listener() {},
             () -> Thread.currentThread().isInterrupted())) {
       while (fetcher.next()) {
         if (fetcher.block().path() != path) {
@@ -199,14 +196,5 @@ final class NodePair implements AutoCloseable {
     } finally {
       owner.close();
     }
-  }
-
-  private static final class Quiet implements Fetches.Listener {
-    @Override
-    public void fetched(
-        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
-
-    @Override
-    public void waited(final long nanos) {}
   }
 }

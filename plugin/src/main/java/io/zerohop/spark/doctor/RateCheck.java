@@ -81,7 +81,7 @@ final class RateCheck {
         add(notes, new Rate("local", "host", "host", nodes.readLocally(), HOST));
         add(notes, new Rate("peer", "host", "host", nodes.readAsPeer(), HOST));
       } catch (final ZerohopException e) {
-        notes.add(Finding.skip(Item.RATES, Message.of("host memory was not measured").because(e)));
+        notes.add(Item.RATES.skip(Message.of("host memory was not measured").because(e)));
       }
     };
   }
@@ -108,7 +108,7 @@ final class RateCheck {
           }
         }
       } catch (final ZerohopException e) {
-        notes.add(Finding.skip(Item.RATES, Message.of("GPU memory was not measured").because(e)));
+        notes.add(Item.RATES.skip(Message.of("GPU memory was not measured").because(e)));
       } finally {
         open.forEach(Gpus.Gpu::close);
       }
@@ -138,8 +138,7 @@ final class RateCheck {
         add(notes, new Rate("pcie", from, to, pair.measure(), PCIE));
       }
     } catch (final ZerohopException e) {
-      notes.add(
-          Finding.skip(Item.RATES, Message.of("not measured").at(to + " from " + from).because(e)));
+      notes.add(Item.RATES.skip(Message.of("not measured").at(to + " from " + from).because(e)));
     }
   }
 
@@ -153,7 +152,7 @@ final class RateCheck {
         final double rate = UcxRate.measure(starter);
         add(notes, new Rate("ucx", "this process", "itself", rate, UCX_LOOPBACK));
       } catch (final UcxException e) {
-        notes.add(Finding.skip(Item.RATES, "UCX was not measured: see libucx and jucx"));
+        notes.add(Item.RATES.skip("UCX was not measured: see libucx and jucx"));
       }
     };
   }
@@ -164,7 +163,7 @@ final class RateCheck {
       try {
         add(notes, new Rate("staged", "TCP", "loopback", TcpRate.measure(), TCP_LOOPBACK));
       } catch (final IOException e) {
-        notes.add(Finding.skip(Item.RATES, "TCP on the loopback: " + e));
+        notes.add(Item.RATES.skip("TCP on the loopback: " + e));
       }
     };
   }
@@ -173,8 +172,7 @@ final class RateCheck {
     notes.add(rate);
     if (rate.isLow()) {
       notes.add(
-          Finding.warn(
-              Item.RATES,
+          Item.RATES.warn(
               String.format(
                   java.util.Locale.ROOT,
                   "%s from %s to %s has %.1f GB/s, where %.1f are expected",

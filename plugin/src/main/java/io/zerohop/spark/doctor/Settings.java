@@ -3,12 +3,12 @@ package io.zerohop.spark.doctor;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.spark.conf.NetworkTrust;
+import io.zerohop.spark.conf.Plugins;
 import java.io.IOException;
 import java.io.Reader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
@@ -85,19 +85,13 @@ public record Settings(Map<String, String> values, Set<String> ofFile) {
    * @param rapids whether RAPIDS' plugin is configured
    */
   record Wanted(Config conf, @Nullable Message noPort, boolean jucxOfFile, boolean rapids) {
-    private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
-
     /** Throws an IllegalArgumentException for a value that is not valid. */
     static Wanted of(final Settings settings) {
-      final String plugins = settings.get("spark.plugins");
       return new Wanted(
           Config.read(settings::get),
           NetworkTrust.obstacle(settings::get),
           settings.isOfFile("spark.zerohop.ucx.jucx"),
-          plugins != null
-              && Arrays.stream(plugins.split(","))
-                  .map(String::trim)
-                  .anyMatch(RAPIDS_PLUGIN::equals));
+          Plugins.has(settings::get, Plugins.RAPIDS));
     }
 
     boolean ucx() {

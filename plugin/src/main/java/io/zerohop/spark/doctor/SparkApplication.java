@@ -63,8 +63,7 @@ public record SparkApplication(SparkContext context, boolean measures) {
       driver
           .notes()
           .add(
-              Finding.fail(
-                  Item.EXECUTORS,
+              Item.EXECUTORS.fail(
                   "no executor came within " + 2 * EXECUTORS_SECONDS + " s",
                   "see the cluster manager: are there resources for one, and do executors that"
                       + " it starts end at once? Their logs say why"));
@@ -72,8 +71,7 @@ public record SparkApplication(SparkContext context, boolean measures) {
       driver
           .notes()
           .add(
-              Finding.warn(
-                  Item.EXECUTORS,
+              Item.EXECUTORS.warn(
                   executors.size()
                       + " of "
                       + expected()
@@ -173,10 +171,8 @@ public record SparkApplication(SparkContext context, boolean measures) {
         }
       }
       final Finding busy =
-          Finding.warn(
-              Item.EXECUTORS,
-              "it took no task, so it was not checked",
-              "run the doctor again when it is idle");
+          Item.EXECUTORS.warn(
+              "it took no task, so it was not checked", "run the doctor again when it is idle");
       return new Report.Section(title, List.of(busy), List.of());
     } catch (final ExecutionException e) {
       return failed(
@@ -213,15 +209,14 @@ public record SparkApplication(SparkContext context, boolean measures) {
   private static Finding release(final SparkExecutorTask.Answer answer) {
     try {
       JarVersion.check(Report.version(), answer.version(), answer.executorId());
-      return Finding.ok(Item.VERSIONS, "Zerohop " + answer.version() + ", as the driver");
+      return Item.VERSIONS.ok("Zerohop " + answer.version() + ", as the driver");
     } catch (final IllegalStateException e) {
-      return Finding.fail(Item.VERSIONS, e, "");
+      return Item.VERSIONS.fail(e, "");
     }
   }
 
   private static Report.Section failed(final String title, final String what, final String remedy) {
-    return new Report.Section(
-        title, List.of(Finding.fail(Item.EXECUTORS, what, remedy)), List.of());
+    return new Report.Section(title, List.of(Item.EXECUTORS.fail(what, remedy)), List.of());
   }
 
   /**
@@ -304,8 +299,7 @@ public record SparkApplication(SparkContext context, boolean measures) {
       final List<Finding> findings = driver.notes().findings();
       findings.add(
           0,
-          Finding.fail(
-              Item.MANAGER,
+          Item.MANAGER.fail(
               Message.of("the application does not start")
                   .because(cause)
                   .orRemedy("see the driver's log")));

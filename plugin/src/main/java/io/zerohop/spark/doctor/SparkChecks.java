@@ -8,6 +8,7 @@ import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
 import io.zerohop.spark.conf.ManagerChoice;
 import io.zerohop.spark.conf.NetworkTrust;
+import io.zerohop.spark.conf.Plugins;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
@@ -25,7 +26,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
@@ -87,8 +87,7 @@ final class SparkChecks {
         answering++;
       } else {
         notes.add(
-            Finding.fail(
-                Item.REACH,
+            Item.REACH.fail(
                 "port "
                     + other.port()
                     + " of executor "
@@ -101,9 +100,9 @@ final class SparkChecks {
       }
     }
     if (others.isEmpty()) {
-      notes.add(Finding.skip(Item.REACH, "there is no other executor"));
+      notes.add(Item.REACH.skip("there is no other executor"));
     } else if (answering == others.size()) {
-      notes.add(Finding.ok(Item.REACH, answering + " other executors, all reached"));
+      notes.add(Item.REACH.ok(answering + " other executors, all reached"));
     }
   }
 
@@ -185,8 +184,6 @@ final class SparkChecks {
     /** First parts of the releases that the jar is tested with, oldest and newest. */
     static final List<String> TESTED = List.of("3.5", "4.0", "4.1", "4.2");
 
-    private static final String RAPIDS_PLUGIN = "com.nvidia.spark.SQLPlugin";
-    private static final String OUR_PLUGIN = "io.zerohop.spark.ZerohopPlugin";
     private static final String KEEP_AUTHENTICATION =
         "keep it on where others reach Spark's ports: GPU shuffles then go through host memory;"
             + " without it (spark.authenticate=false) only on a network of trusted programs"
@@ -225,9 +222,8 @@ final class SparkChecks {
 
     Finding sparkVersion() {
       return TESTED.stream().anyMatch(known -> spark.startsWith(known + "."))
-          ? Finding.ok(Item.SPARK, "Spark " + spark)
-          : Finding.warn(
-              Item.SPARK,
+          ? Item.SPARK.ok("Spark " + spark)
+          : Item.SPARK.warn(
               "Spark " + spark + " is not one of " + TESTED + ", with which this jar is tested",
               "run one of these, or a release of Zerohop that knows it");
     }
@@ -242,43 +238,41 @@ final class SparkChecks {
           final Message found = lacks.remedy(OTHER_SPARK);
           notes.add(
               feature == SparkFeature.SHUFFLE
-                  ? Finding.fail(Item.SPARK_MEMBERS, found)
-                  : Finding.warn(Item.SPARK_MEMBERS, found));
+                  ? Item.SPARK_MEMBERS.fail(found)
+                  : Item.SPARK_MEMBERS.warn(found));
         }
       }
       if (whole) {
-        notes.add(Finding.ok(Item.SPARK_MEMBERS, "this Spark has all that Zerohop uses of it"));
+        notes.add(Item.SPARK_MEMBERS.ok("this Spark has all that Zerohop uses of it"));
       }
     }
 
     private Finding rapidsVersion() {
-      final boolean wanted = plugins(conf).contains(RAPIDS_PLUGIN);
+      final boolean wanted = names(conf, Plugins.RAPIDS);
       if (seen.rapids() == null) {
         return wanted
-            ? Finding.warn(
-                Item.RAPIDS,
+            ? Item.RAPIDS.warn(
                 "RAPIDS' plugin is configured, and its jar is not on this class path",
                 "put rapids-4-spark into spark.driver.extraClassPath and"
                     + " spark.executor.extraClassPath, or into $SPARK_HOME/jars")
-            : Finding.skip(Item.RAPIDS, "RAPIDS is not configured");
+            : Item.RAPIDS.skip("RAPIDS is not configured");
       }
       final Message obstacle = RapidsMode.releaseObstacle(seen);
       if (obstacle != null) {
-        return Finding.fail(
-            Item.RAPIDS, Message.of("its shuffles go through host memory").because(obstacle));
+        return Item.RAPIDS.fail(
+            Message.of("its shuffles go through host memory").because(obstacle));
       }
       final String what = "RAPIDS Accelerator " + seen.rapids();
       return RapidsMode.isBound(seen.rapids())
-          ? Finding.ok(Item.RAPIDS, what + ", a release whose jar was checked")
-          : Finding.warn(
-              Item.RAPIDS,
+          ? Item.RAPIDS.ok(what + ", a release whose jar was checked")
+          : Item.RAPIDS.warn(
               what + " is of a release whose jar was not checked with Zerohop",
               "compare some results with the CPU's, or use a rapids-4-spark jar of a release that"
                   + " docs/compatibility.md knows by its jar");
     }
 
-    private static List<String> plugins(final SparkConf conf) {
-      return Arrays.stream(conf.get("spark.plugins", "").split(",")).map(String::trim).toList();
+    private static boolean names(final SparkConf conf, final String plugin) {
+      return Plugins.has(key -> conf.get(key, null), plugin);
     }
 
     private Finding manager() {
@@ -286,58 +280,50 @@ final class SparkChecks {
       try {
         enabled = ZerohopConf.of(conf).enabled();
       } catch (final IllegalArgumentException e) {
-        return Finding.fail(
-            Item.MANAGER,
-            String.valueOf(e.getMessage()),
-            "see docs/configuration.md for the values");
+        return Item.MANAGER.fail(
+            String.valueOf(e.getMessage()), "see docs/configuration.md for the values");
       }
       if (!enabled) {
-        return Finding.warn(
-            Item.MANAGER,
+        return Item.MANAGER.warn(
             "spark.zerohop.enabled is false: no shuffle uses Zerohop",
             "remove it, or set it to true");
       }
       final String manager = running == null ? ManagerChoice.foresee(conf, spark) : running;
       final Message obstacle = ManagerChoice.obstacle(conf, manager, spark);
       if (obstacle != null) {
-        return Finding.warn(Item.MANAGER, obstacle);
+        return Item.MANAGER.warn(obstacle);
       }
       final List<String> unknown = ZerohopConf.unknown(conf);
       return unknown.isEmpty()
-          ? Finding.ok(Item.MANAGER, "the shuffle manager is Zerohop's, and every key is known")
-          : Finding.warn(
-              Item.MANAGER,
-              "unknown keys: " + unknown,
-              "see docs/configuration.md for their names");
+          ? Item.MANAGER.ok("the shuffle manager is Zerohop's, and every key is known")
+          : Item.MANAGER.warn(
+              "unknown keys: " + unknown, "see docs/configuration.md for their names");
     }
 
     private Finding stepsAside() {
       final Message obstacle = Activation.obstacle(conf);
       return obstacle == null
-          ? Finding.ok(Item.STEPS_ASIDE, "nothing makes Zerohop leave shuffles to Spark")
-          : Finding.fail(
-              Item.STEPS_ASIDE,
+          ? Item.STEPS_ASIDE.ok("nothing makes Zerohop leave shuffles to Spark")
+          : Item.STEPS_ASIDE.fail(
               Message.of("Zerohop leaves all shuffles to Spark").because(obstacle));
     }
 
     private Finding gpuShuffles() {
-      if (!plugins(conf).contains(RAPIDS_PLUGIN)) {
-        return Finding.skip(Item.GPU_SHUFFLES, "RAPIDS' plugin is not in spark.plugins");
+      if (!names(conf, Plugins.RAPIDS)) {
+        return Item.GPU_SHUFFLES.skip("RAPIDS' plugin is not in spark.plugins");
       }
-      if (!plugins(conf).contains(OUR_PLUGIN)) {
-        return Finding.warn(
-            Item.GPU_SHUFFLES,
+      if (!names(conf, Plugins.ZEROHOP)) {
+        return Item.GPU_SHUFFLES.warn(
             "RAPIDS' shuffles go through host memory, since its plugin is there without ours",
-            "set spark.plugins=" + RAPIDS_PLUGIN + "," + OUR_PLUGIN);
+            "set spark.plugins=" + Plugins.RAPIDS + "," + Plugins.ZEROHOP);
       }
       if (!RapidsMode.concerns(conf)) {
-        return Finding.skip(Item.GPU_SHUFFLES, "Zerohop is not the shuffle manager");
+        return Item.GPU_SHUFFLES.skip("Zerohop is not the shuffle manager");
       }
       final Message obstacle = RapidsMode.obstacle(conf, seen);
       return obstacle == null
-          ? Finding.ok(Item.GPU_SHUFFLES, "RAPIDS' shuffles stay in GPU memory")
-          : Finding.warn(
-              Item.GPU_SHUFFLES,
+          ? Item.GPU_SHUFFLES.ok("RAPIDS' shuffles stay in GPU memory")
+          : Item.GPU_SHUFFLES.warn(
               Message.of("RAPIDS' shuffles go through host memory")
                   .because(obstacle)
                   .orRemedy(
@@ -347,7 +333,7 @@ final class SparkChecks {
     private Finding otherNodes() {
       final Message obstacle = OtherNodes.obstacle(conf);
       if (obstacle == null) {
-        return Finding.ok(Item.OTHER_NODES, "other nodes are read by UCX, where it can be used");
+        return Item.OTHER_NODES.ok("other nodes are read by UCX, where it can be used");
       }
       final Message unsent = OtherNodes.sendObstacle(conf);
       final Message way =
@@ -358,14 +344,12 @@ final class SparkChecks {
                   .because(unsent.text() + ", and " + obstacle.text());
       if (NetworkTrust.encryptionDemandedBy(key -> conf.get(key, null)).isPresent()
           && ZerohopConf.of(conf).ucx().trustedNetwork()) {
-        return Finding.warn(
-            Item.OTHER_NODES,
+        return Item.OTHER_NODES.warn(
             way.remedy("choose: spark.zerohop.ucx.trustedNetwork=false, or no encryption"));
       }
       return unsent == null
-          ? new Finding(Item.OTHER_NODES, Verdict.OK, way)
-          : Finding.warn(
-              Item.OTHER_NODES,
+          ? Item.OTHER_NODES.found(Verdict.OK, way)
+          : Item.OTHER_NODES.warn(
               way.remedy(
                   SparkProbe.here().has(SparkFeature.SENT) ? OtherNodes.SEND_REMEDY : OTHER_SPARK));
     }
@@ -380,16 +364,15 @@ final class SparkChecks {
               + " MiB of heap";
       notes.add(
           plan.warning() == null
-              ? Finding.ok(Item.SIZES, host)
-              : Finding.warn(Item.SIZES, Message.of(host).because(plan.warning())));
+              ? Item.SIZES.ok(host)
+              : Item.SIZES.warn(Message.of(host).because(plan.warning())));
       try {
-        if (plugins(conf).contains(RAPIDS_PLUGIN)) {
+        if (names(conf, Plugins.RAPIDS)) {
           notes.add(
-              Finding.ok(
-                  Item.SIZES, PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));
+              Item.SIZES.ok(PoolSizing.devicePoolBytes(conf) / MIB + " MiB of its GPU's memory"));
         }
       } catch (final ZerohopException e) {
-        notes.add(Finding.warn(Item.SIZES, Message.of(e)));
+        notes.add(Item.SIZES.warn(Message.of(e)));
       }
     }
   }

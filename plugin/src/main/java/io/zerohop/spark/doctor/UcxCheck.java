@@ -56,8 +56,7 @@ record UcxCheck(Supplier<UcxLibrary> library, IntSupplier version, Trial trial, 
   }
 
   private Finding missing(final UcxException e) {
-    return new Finding(
-        Item.LIBUCX, Verdict.FAIL.where(trial.wanted()), e.message().remedy(INSTALL));
+    return Item.LIBUCX.found(Verdict.FAIL.where(trial.wanted()), e.message().remedy(INSTALL));
   }
 
   private void start(final Notes notes) {
@@ -66,23 +65,21 @@ record UcxCheck(Supplier<UcxLibrary> library, IntSupplier version, Trial trial, 
       engine = trial.starter().start(() -> {});
     } catch (final UcxException e) {
       notes.add(missing(e));
-      notes.add(Finding.skip(Item.JUCX, "libucx does not start"));
+      notes.add(Item.JUCX.skip("libucx does not start"));
       return;
     }
     try {
       notes.add(library(engine.reachesGpuMemory()));
       LoopbackTest.run(engine);
-      notes.add(Finding.ok(Item.JUCX, engine.describe() + ": moves bytes"));
+      notes.add(Item.JUCX.ok(engine.describe() + ": moves bytes"));
     } catch (final UcxException e) {
       notes.add(
-          Finding.fail(
-              Item.JUCX,
+          Item.JUCX.fail(
               Message.of("UCX moves no bytes").at(engine.describe()).remedy(FIT).because(e)));
     } finally {
       if (!engine.end()) {
         notes.add(
-            Finding.fail(
-                Item.JUCX, "UCX's thread did not end", "see UCX_LOG_LEVEL=info; end this process"));
+            Item.JUCX.fail("UCX's thread did not end", "see UCX_LOG_LEVEL=info; end this process"));
       }
     }
   }
@@ -92,12 +89,11 @@ record UcxCheck(Supplier<UcxLibrary> library, IntSupplier version, Trial trial, 
     final String name =
         "libucx " + (number >> 16) + "." + (number >> 8 & 0xff) + "." + (number & 0xff);
     if (gpus && !reachesGpuMemory) {
-      return Finding.of(
-          Item.LIBUCX,
+      return Item.LIBUCX.found(
           Verdict.WARN.where(trial.wanted()),
           name + " without CUDA: GPU memory of other nodes is sent over pinned host memory",
           "install a libucx built with CUDA (openucx/ucx's packages, or HPC-X)");
     }
-    return Finding.ok(Item.LIBUCX, name);
+    return Item.LIBUCX.ok(name);
   }
 }

@@ -143,8 +143,7 @@ public final class ExecutorShuffle implements AutoCloseable {
     if (node != null && keeper != null) {
       metrics.watchKeeper(node, keeper::stats);
     }
-    watch.begin(
-        env, spark, node, files::bytes, keeper == null ? null : keeper::stats, housekeeping);
+    watch.begin(env, spark, metrics::value, keeper == null ? null : keeper::stats, housekeeping);
     Runtime.getRuntime().addShutdownHook(atExit);
   }
 

@@ -163,6 +163,14 @@ public final class ExecutorMetrics implements Source {
     }
   }
 
+  /** Returns the value of a metric now, by its key; 0 if this executor does not have it. */
+  public long value(final String key) {
+    final Object metric = registry.getMetrics().get(key);
+    return metric instanceof Counter counter
+        ? counter.getCount()
+        : metric instanceof Gauge<?> gauge ? (long) gauge.getValue() : 0;
+  }
+
   @Override
   public String sourceName() {
     return "zerohop";

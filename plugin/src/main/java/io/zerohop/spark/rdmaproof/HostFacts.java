@@ -4,6 +4,7 @@ import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.cuda.CudaDriver;
+import io.zerohop.device.posix.KernelFiles;
 import io.zerohop.shuffle.transport.ucx.adapter.AdapterChoice;
 import io.zerohop.shuffle.transport.ucx.engine.NetworkDevices.RdmaDevices;
 import io.zerohop.spark.doctor.Report;
@@ -52,7 +53,9 @@ record HostFacts(Map<String, String> all) {
     facts.put("kernel", System.getProperty("os.version") + " " + System.getProperty("os.arch"));
     facts.put("processors", Integer.toString(Runtime.getRuntime().availableProcessors()));
     facts.put("java", System.getProperty("java.version"));
-    facts.put("iommu groups", Integer.toString(list(Path.of("/sys/kernel/iommu_groups")).size()));
+    facts.put(
+        "iommu groups",
+        Integer.toString(KernelFiles.names(Path.of("/sys/kernel/iommu_groups")).size()));
     final OptionalLong locked = SystemFiles.SYSTEM.limit("Max locked memory");
     facts.put("locked memory", locked.isEmpty() ? "unlimited" : Long.toString(locked.getAsLong()));
     facts.putAll(adapters(RdmaDevices.FOLDER));
@@ -69,9 +72,9 @@ record HostFacts(Map<String, String> all) {
   static Map<String, String> adapters(final Path folder) {
     final List<String> hardware = new ArrayList<>();
     final List<String> software = new ArrayList<>();
-    for (final String device : list(folder)) {
+    for (final String device : KernelFiles.names(folder)) {
       final Path at = folder.resolve(device);
-      for (final String port : list(at.resolve("ports"))) {
+      for (final String port : KernelFiles.names(at.resolve("ports"))) {
         final Path each = at.resolve("ports").resolve(port);
         final String firmware = text(at.resolve("fw_ver"));
         final String line =
@@ -154,15 +157,7 @@ record HostFacts(Map<String, String> all) {
 
   /** The first line of a file; empty if it cannot be read. */
   private static String text(final Path file) {
-    return SystemFiles.SYSTEM.lines(file.toString()).stream()
-        .findFirst()
-        .orElse("")
-        .strip()
-        .replaceAll("\\s+", " ");
-  }
-
-  private static List<String> list(final Path folder) {
-    return SystemFiles.SYSTEM.names(folder.toString());
+    return KernelFiles.lines(file).stream().findFirst().orElse("").strip().replaceAll("\\s+", " ");
   }
 
   boolean hasHardware() {

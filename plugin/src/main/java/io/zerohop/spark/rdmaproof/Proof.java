@@ -57,12 +57,11 @@ final class Proof {
       }
       note(
           job == null
-              ? ProofLine.of(
-                  Check.JOB, "a job of Spark's", Result.SKIPPED, "no --spark and --master given")
+              ? Check.JOB.found("a job of Spark's", Result.SKIPPED, "no --spark and --master given")
               : job.run());
     } catch (final Side.LostException e) {
       final String why = String.valueOf(e.getMessage());
-      note(ProofLine.of(Check.CONNECTION, "the hosts stay", Result.FAILED, why));
+      note(Check.CONNECTION.found("the hosts stay", Result.FAILED, why));
     }
     return new ProofReport(first.name(), one, second.name(), other, kinds, findings);
   }
@@ -87,23 +86,19 @@ final class Proof {
   private void hosts(final HostFacts one, final HostFacts other) {
     final boolean two = one.isOtherHost(other);
     note(
-        ProofLine.of(
-            Check.HOSTS,
-            "the hosts are two",
-            two ? Result.PASSED : Result.FAILED,
-            two ? "" : "both ends run on one kernel"));
+        Check.HOSTS.found(
+            "the hosts are two", Result.of(two), two ? "" : "both ends run on one kernel"));
     adapter(first.name(), one);
     adapter(second.name(), other);
   }
 
   private void adapter(final String host, final HostFacts facts) {
     note(
-        ProofLine.of(
-            Check.ADAPTER,
+        Check.ADAPTER.found(
             null,
             host,
             "there is an RDMA adapter",
-            facts.hasHardware() ? Result.PASSED : Result.FAILED,
+            Result.of(facts.hasHardware()),
             facts.hasHardware()
                 ? facts.hardware()
                 : facts.hasSoftware()
@@ -127,8 +122,7 @@ final class Proof {
     final String absence = facts.gpuAbsence();
     final boolean there = absence == null;
     note(
-        ProofLine.of(
-            Check.DRIVER,
+        Check.DRIVER.found(
             MemoryKind.GPU,
             host,
             "there is a GPU",
@@ -141,12 +135,11 @@ final class Proof {
     final boolean peermem = facts.says(HostFacts.PEERMEM);
     final boolean dmaBuf = facts.says(HostFacts.DMA_BUF);
     note(
-        ProofLine.of(
-            Check.GPUDIRECT,
+        Check.GPUDIRECT.found(
             MemoryKind.GPU,
             host,
             "an adapter may reach the GPU's memory",
-            peermem || dmaBuf ? Result.PASSED : Result.FAILED,
+            Result.of(peermem || dmaBuf),
             peermem || dmaBuf
                 ? (peermem ? "nvidia-peermem" : "")
                     + (peermem && dmaBuf ? ", " : "")

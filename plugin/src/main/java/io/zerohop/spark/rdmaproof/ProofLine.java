@@ -45,7 +45,11 @@ record ProofLine(
   enum Result {
     PASSED,
     FAILED,
-    SKIPPED
+    SKIPPED;
+
+    static Result of(final boolean passed) {
+      return passed ? PASSED : FAILED;
+    }
   }
 
   /** The subject of a check. */
@@ -78,22 +82,21 @@ record ProofLine(
     String key() {
       return name().toLowerCase(java.util.Locale.ROOT).replace('_', '-');
     }
-  }
 
-  /** Of a check of both hosts. */
-  static ProofLine of(final Check check, final String what, final Result result, final String why) {
-    return of(check, null, "", what, result, why);
-  }
+    /** Returns a line on both hosts. */
+    ProofLine found(final String what, final Result result, final String why) {
+      return found(null, "", what, result, why);
+    }
 
-  /** Of a check that measures nothing. */
-  static ProofLine of(
-      final Check check,
-      final @Nullable MemoryKind memory,
-      final String owner,
-      final String what,
-      final Result result,
-      final String why) {
-    return new ProofLine(check, memory, owner, what, 0, Double.NaN, "", result, why);
+    /** Returns a line without a measurement. */
+    ProofLine found(
+        final @Nullable MemoryKind memory,
+        final String owner,
+        final String what,
+        final Result result,
+        final String why) {
+      return new ProofLine(this, memory, owner, what, 0, Double.NaN, "", result, why);
+    }
   }
 
   /** Returns this line with what was counted or measured, of gets of so many bytes. */

@@ -1,6 +1,7 @@
 package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.Undo;
+import io.zerohop.device.exchange.Hmac;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
@@ -15,11 +16,9 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
-import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.List;
 import javax.crypto.Cipher;
-import javax.crypto.Mac;
 import javax.crypto.spec.GCMParameterSpec;
 import javax.crypto.spec.SecretKeySpec;
 import org.jspecify.annotations.Nullable;
@@ -41,8 +40,6 @@ final class ProvenChannel implements AutoCloseable {
   private static final int PROOF_BYTES = 32;
   private static final int GCM_NONCE_BYTES = 12;
   private static final int TAG_BITS = 128;
-  private static final String HMAC = "HmacSHA256";
-  private static final SecureRandom RANDOM = new SecureRandom();
 
   private final Socket socket;
   private final SecretKeySpec sending;
@@ -99,7 +96,7 @@ final class ProvenChannel implements AutoCloseable {
   }
 
   private Keys proveAsClient(final byte[] secret, final Deadline deadline) throws IOException {
-    final byte[] own = newNonce();
+    final byte[] own = Hmac.random(NONCE_BYTES);
     write(MAGIC, own);
     final byte[] theirs = read(NONCE_BYTES, deadline);
     write(hmac(secret, "client", own, theirs));
@@ -115,7 +112,7 @@ final class ProvenChannel implements AutoCloseable {
       throw new IOException("it does not speak this protocol");
     }
     final byte[] theirs = read(NONCE_BYTES, deadline);
-    final byte[] own = newNonce();
+    final byte[] own = Hmac.random(NONCE_BYTES);
     write(own);
     if (!MessageDigest.isEqual(hmac(secret, "client", theirs, own), read(PROOF_BYTES, deadline))) {
       throw new IOException("it does not know the secret");
@@ -125,24 +122,9 @@ final class ProvenChannel implements AutoCloseable {
         key(hmac(secret, "to client", theirs, own)), key(hmac(secret, "to server", theirs, own)));
   }
 
-  private static byte[] newNonce() {
-    final byte[] nonce = new byte[NONCE_BYTES];
-    RANDOM.nextBytes(nonce);
-    return nonce;
-  }
-
   private static byte[] hmac(
       final byte[] secret, final String role, final byte[] client, final byte[] server) {
-    try {
-      final Mac mac = Mac.getInstance(HMAC);
-      mac.init(new SecretKeySpec(secret, HMAC));
-      mac.update(MAGIC);
-      mac.update(role.getBytes(StandardCharsets.US_ASCII));
-      mac.update(client);
-      return mac.doFinal(server);
-    } catch (final GeneralSecurityException e) {
-      throw new IllegalStateException("this JVM lacks " + HMAC, e);
-    }
+    return Hmac.of(secret, MAGIC, role.getBytes(StandardCharsets.US_ASCII), client, server);
   }
 
   private static SecretKeySpec key(final byte[] bytes) {

@@ -2,6 +2,8 @@ package io.zerohop.spark.rdmaproof;
 
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.device.posix.Threads;
+import io.zerohop.spark.conf.Plugins;
+import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
 import io.zerohop.spark.rdmaproof.ProofLine.Check;
 import io.zerohop.spark.rdmaproof.ProofLine.ProofWords;
@@ -32,8 +34,8 @@ record SparkJob(
 
   private List<String> command() {
     final Map<String, String> settings = new LinkedHashMap<>();
-    settings.put("spark.plugins", "io.zerohop.spark.ZerohopPlugin");
-    settings.put("spark.shuffle.manager", "io.zerohop.spark.ZerohopShuffleManager");
+    settings.put(Plugins.KEY, Plugins.ZEROHOP);
+    settings.put("spark.shuffle.manager", ZerohopConf.SHUFFLE_MANAGER);
     settings.put("spark.driver.extraClassPath", jar.toString());
     settings.put("spark.executor.extraClassPath", jar.toString());
     settings.putAll(conf);
@@ -110,16 +112,14 @@ record SparkJob(
             .filter(it -> it.startsWith("sent ") || it.startsWith("staged "))
             .anyMatch(it -> !it.endsWith(" 0"));
     final String why = said.get(1) + "; bytes by path: " + bytes;
-    return ProofLine.of(
-            Check.JOB,
-            WHAT,
-            right && byUcx > 0 && !others ? Result.PASSED : Result.FAILED,
-            (right ? "" : "rows are wrong; ") + why)
+    return Check.JOB
+        .found(
+            WHAT, Result.of(right && byUcx > 0 && !others), (right ? "" : "rows are wrong; ") + why)
         .measured(
             0, right ? (double) Math.max(1, byUcx) : 0, right ? "bytes by UCX" : "right rows");
   }
 
   private static ProofLine failed(final String why) {
-    return ProofLine.of(Check.JOB, WHAT, Result.FAILED, why).measured(0, 0, "right rows");
+    return Check.JOB.found(WHAT, Result.FAILED, why).measured(0, 0, "right rows");
   }
 }

@@ -174,7 +174,7 @@ final class Trial {
 
   private ProofLine finding(
       final Check check, final String what, final Result result, final String why) {
-    return ProofLine.of(check, kind, owner.name(), what, result, why);
+    return check.found(kind, owner.name(), what, result, why);
   }
 
   private ProofLine start() {
@@ -305,7 +305,7 @@ final class Trial {
       owning().resume();
     }
     reading().ask(SHORT.plus(LONG), "await", Long.toString(LONG.toMillis()));
-    final Result result = why.isEmpty() ? Result.PASSED : Result.FAILED;
+    final Result result = Result.of(why.isEmpty());
     return finding(Check.ONE_SIDED, what, result, why)
         .measured(0, ended, "of " + sizes().length + " gets");
   }

@@ -149,15 +149,7 @@ public final class ReportBounds {
   }
 
   private static boolean isMemory(final Memory memory) {
-    return areCounts(
-            memory.hostUsed(),
-            memory.hostLimit(),
-            memory.deviceUsed(),
-            memory.deviceLimit(),
-            memory.files(),
-            memory.overflowed(),
-            memory.spilledToHost(),
-            memory.spilledToFiles())
+    return memory.figures().values().values().stream().allMatch(ReportBounds::areCounts)
         && (memory.keeper() == null || isKeeper(memory.keeper()));
   }
 

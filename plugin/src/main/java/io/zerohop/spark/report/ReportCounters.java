@@ -86,16 +86,13 @@ public final class ReportCounters implements ContactListener {
    * @param waitNanos how long it stood still
    */
   synchronized void add(
-      final int shuffleId,
-      final long slot,
-      final Map<FlowKey, MovedCount> moved,
-      final long waitNanos) {
+      final int shuffleId, final long slot, final Map<FlowKey, Moved> moved, final long waitNanos) {
     final UseCount use = use(shuffleId);
     moved.forEach(
         (key, count) -> {
           flow(key).add(count, slot);
           if (use != null) {
-            use.moved.computeIfAbsent(key.link().path(), any -> new MovedCount()).add(count);
+            use.moved.merge(key.link().path(), count, Moved::plus);
           }
         });
     if (use != null) {
@@ -194,13 +191,13 @@ public final class ReportCounters implements ContactListener {
    * slots before the first or far behind it has bytes and takes time, but fills none.
    */
   private static final class FlowCount {
-    private final MovedCount moved = new MovedCount();
+    private Moved moved = Moved.NONE;
     private long firstSlot;
     private long[] slots = {};
     private long strays;
 
-    void add(final MovedCount more, final long slot) {
-      moved.add(more);
+    void add(final Moved more, final long slot) {
+      moved = moved.plus(more);
       firstSlot = slots.length == 0 ? slot : firstSlot;
       final long at = slot - firstSlot;
       if (at < 0 || at >= MAX_SLOTS) {
@@ -241,15 +238,14 @@ public final class ReportCounters implements ContactListener {
   private static final class UseCount {
     private final TreeSet<Integer> writers = new TreeSet<>();
     private final TreeSet<Integer> readers = new TreeSet<>();
-    private final Map<BlockPath, MovedCount> moved = new EnumMap<>(BlockPath.class);
+    private final Map<BlockPath, Moved> moved = new EnumMap<>(BlockPath.class);
     private final Map<String, Long> fallbacks = new HashMap<>();
     private final Map<String, Cause> causes = new HashMap<>();
     private long waitNanos;
 
     ShuffleUse report(final int shuffleId) {
       final Map<String, Moved> byPath = new HashMap<>();
-      moved.forEach(
-          (path, count) -> byPath.put(path.label(), new Moved(count.blocks(), count.bytes())));
+      moved.forEach((path, count) -> byPath.put(path.label(), count));
       return new ShuffleUse(
           shuffleId,
           new ArrayList<>(writers),
@@ -258,29 +254,6 @@ public final class ReportCounters implements ContactListener {
           waitNanos,
           fallbacks,
           causes);
-    }
-  }
-
-  /** Blocks and their bytes while they are counted. Not thread safe. */
-  static final class MovedCount {
-    private long blocks;
-    private long bytes;
-
-    void add(final long moreBlocks, final long moreBytes) {
-      blocks += moreBlocks;
-      bytes += moreBytes;
-    }
-
-    void add(final MovedCount more) {
-      add(more.blocks, more.bytes);
-    }
-
-    long blocks() {
-      return blocks;
-    }
-
-    long bytes() {
-      return bytes;
     }
   }
 
@@ -293,7 +266,7 @@ public final class ReportCounters implements ContactListener {
   public static final class ReaderCounts implements ExecutorWatch.Reader {
     private final ReportCounters executor;
     private final int shuffleId;
-    private Map<FlowKey, MovedCount> flows = new HashMap<>();
+    private Map<FlowKey, Moved> flows = new HashMap<>();
     private long slot;
     private long waitNanos;
     private boolean ended;
@@ -319,7 +292,7 @@ public final class ReportCounters implements ContactListener {
         tell();
         slot = now;
       }
-      flows.computeIfAbsent(new FlowKey(owner, link), any -> new MovedCount()).add(blocks, bytes);
+      flows.merge(new FlowKey(owner, link), new Moved(blocks, bytes), Moved::plus);
       if (ended) {
         tell();
       }

@@ -1,9 +1,13 @@
 package io.zerohop.spark.report;
 
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonValue;
 import com.fasterxml.jackson.core.JsonProcessingException;
 import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.zerohop.shuffle.keeper.KeeperStats;
+import io.zerohop.spark.report.Figure.Figures;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -80,7 +84,13 @@ public record ShuffleReport(
   }
 
   /** Blocks and their bytes. */
-  public record Moved(long blocks, long bytes) {}
+  public record Moved(long blocks, long bytes) {
+    static final Moved NONE = new Moved(0, 0);
+
+    Moved plus(final Moved more) {
+      return new Moved(blocks + more.blocks, bytes + more.bytes);
+    }
+  }
 
   /**
    * Use of one shuffle by tasks.
@@ -136,26 +146,26 @@ public record ShuffleReport(
   }
 
   /**
-   * The places of an executor's map outputs; all in bytes.
+   * An executor's figures now, in JSON each by its own name.
    *
-   * @param hostLimit most that may be there
-   * @param deviceLimit most that may be there; 0 if there is no such pool
-   * @param overflowed went to host memory since the start, since GPU memory was full
-   * @param spilledToHost moved from GPU memory to host memory since the start
-   * @param spilledToFiles moved from host memory to files since the start
    * @param keeper what the keeper of the node says; absent without keepers, and of a release that
    *     does not say
    */
-  public record Memory(
-      long hostUsed,
-      long hostLimit,
-      long deviceUsed,
-      long deviceLimit,
-      long files,
-      long overflowed,
-      long spilledToHost,
-      long spilledToFiles,
-      @Nullable Keeper keeper) {}
+  public record Memory(Figures figures, @Nullable Keeper keeper) {
+    private static final String KEEPER = "keeper";
+
+    @JsonCreator(mode = JsonCreator.Mode.DELEGATING)
+    static Memory read(final JsonNode fields) {
+      return new Memory(Figures.read(fields), ReportJson.read(fields.get(KEEPER), Keeper.class));
+    }
+
+    @JsonValue
+    Map<String, @Nullable Object> fields() {
+      final Map<String, @Nullable Object> fields = figures.fields();
+      fields.put(KEEPER, keeper);
+      return fields;
+    }
+  }
 
   /**
    * The keeper of a node, as it says to its executors; outputs are map outputs of executors that
@@ -246,6 +256,11 @@ public record ShuffleReport(
       } catch (final JsonProcessingException e) {
         throw new IllegalArgumentException(value.getClass() + " cannot be written as JSON", e);
       }
+    }
+
+    /** Returns a part of a text as a record; null if it is absent. */
+    static <T> @Nullable T read(final @Nullable JsonNode part, final Class<T> type) {
+      return part == null ? null : MAPPER.convertValue(part, type);
     }
 
     /**

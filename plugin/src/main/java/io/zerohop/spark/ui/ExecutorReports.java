@@ -3,16 +3,14 @@ package io.zerohop.spark.ui;
 import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.shuffle.NodeStats;
-import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.keeper.KeeperStats;
-import io.zerohop.shuffle.pool.PoolStats;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.doctor.RunningDoctor;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ReportCounters.ReaderCounts;
 import io.zerohop.spark.report.ReportSender;
@@ -23,8 +21,8 @@ import io.zerohop.spark.watch.ExecutorWatch;
 import io.zerohop.spark.watch.TabFailure;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -61,8 +59,7 @@ public final class ExecutorReports implements ExecutorWatch {
   public void begin(
       final SparkEnv env,
       final SparkConf conf,
-      final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes,
+      final ToLongFunction<String> metrics,
       final @Nullable Supplier<KeeperStats> keeper,
       final Housekeeping housekeeping) {
     final Config keys = ZerohopConf.of(conf);
@@ -72,7 +69,10 @@ public final class ExecutorReports implements ExecutorWatch {
               env.executorId(),
               Location.currentBootId(keys.nodeId()),
               counters,
-              () -> memory(node, fileBytes, keeper),
+              () ->
+                  new Memory(
+                      Figures.of(figure -> metrics.applyAsLong(figure.metric().key())),
+                      keeper == null ? null : Keeper.of(keeper.get())),
               () -> RunningDoctor.ofExecutor(conf),
               new DriverReports(env, conf),
               keys.uiInterval(),
@@ -81,27 +81,6 @@ public final class ExecutorReports implements ExecutorWatch {
     } catch (final RuntimeException | LinkageError e) {
       TabFailure.warn("cannot report from this executor to the tab GPU Shuffle", e);
     }
-  }
-
-  private static Memory memory(
-      final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes,
-      final @Nullable Supplier<KeeperStats> keeper) {
-    if (node == null) {
-      return new Memory(0, 0, 0, 0, fileBytes.getAsLong(), 0, 0, 0, null);
-    }
-    final NodeStats stats = node.stats();
-    final PoolStats gpu = stats.device();
-    return new Memory(
-        stats.host().usedBytes(),
-        stats.host().limitBytes(),
-        gpu == null ? 0 : gpu.ownUsedBytes(),
-        gpu == null ? 0 : gpu.limitBytes(),
-        fileBytes.getAsLong(),
-        stats.evictions().overflowedBytes(),
-        stats.evictions().toHost().bytes(),
-        stats.evictions().toFiles().bytes(),
-        keeper == null ? null : Keeper.of(keeper.get()));
   }
 
   @Override

@@ -1,5 +1,9 @@
 package io.zerohop.spark.ui;
 
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.time.ZoneId;
 import java.time.format.DateTimeFormatter;
@@ -28,6 +32,12 @@ final class Html {
   Html text(final String any) {
     text.append(escape(any));
     return this;
+  }
+
+  /** A heading, and a note below it. */
+  Html heading(final String title, final String note) {
+    raw("<h4>").text(title).raw("</h4><p class=\"note\">").text(note);
+    return raw("</p>");
   }
 
   /** The head of a table that can be sorted by a click on a column. */
@@ -128,6 +138,15 @@ final class Html {
     }
   }
 
+  /** Returns the text of a file of the jar; empty if the jar lacks it. */
+  static String resource(final String name) {
+    try (InputStream in = Html.class.getResourceAsStream(name)) {
+      return in == null ? "" : new String(in.readAllBytes(), StandardCharsets.UTF_8);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   /** A moment in words, in this process' time zone. */
   static String clock(final long millis) {
     return CLOCK.format(Instant.ofEpochMilli(millis));
@@ -138,85 +157,7 @@ final class Html {
    * mode. Text has a contrast of 4.5 or more to what it stands on.
    */
   static final class PageStyle {
-    static final String CSS =
-        """
-        <style>
-          .zerohop { --note: #555; --link: #0068a5; --line: #8a8f94; --head: #f4f5f6; --base: #fff;
-            --ok: #e4f4e7; --ok-text: #0b3d17; --mid: #fff6d6; --mid-text: #4a3300;
-            --mid2: #ffe2ab; --mid2-text: #432c00; --mid3: #ffc58f; --mid3-text: #3d2200;
-            --bad: #fbc9cd; --bad-text: #5c0a11; --none: #eef1f4; --none-text: #212529;
-            --local: #2e7d32; --peer-gpu: #00695c; --peer-nvlink: #0277bd; --peer-pcie: #283593;
-            --peer-host: #5e35b1; --peer: #5e35b1; --ucx: #8d6e00; --sent: #bf5b00;
-            --staged: #c62828; --gpu: #0b5394; --host: #38761d; --files: #990000; }
-          [data-bs-theme="dark"] .zerohop { --note: #b6bdc4; --link: #7fb6ff; --line: #868e96; --head: #2b3035;
-            --base: #212529;
-            --ok: #12361d; --ok-text: #d3f3dc; --mid: #38310f; --mid-text: #ffeab0;
-            --mid2: #553a00; --mid2-text: #ffe3b0; --mid3: #6e3600; --mid3-text: #ffdcbd;
-            --bad: #6a1016; --bad-text: #ffd9dc; --none: #2b3035; --none-text: #dee2e6;
-            --local: #66bb6a; --peer-gpu: #4db6ac; --peer-nvlink: #4fc3f7; --peer-pcie: #9fa8da;
-            --peer-host: #b39ddb; --peer: #b39ddb; --ucx: #ffd54f; --sent: #ffa95c;
-            --staged: #ef7a7a; --gpu: #7fb8ea; --host: #8fce7a; --files: #f29b9b; }
-          .zerohop h4 { margin-top: 1.2rem; }
-          .zerohop td, .zerohop th { vertical-align: top; }
-          .zerohop a, .zerohop a:not([href]):not([class]) { color: var(--link); }
-          .zerohop code { color: inherit; }
-          .zerohop small { font-weight: normal; }
-          .zerohop .stack td:first-child, .zerohop #zerohop-links td { white-space: nowrap; }
-          .zerohop .note { color: var(--note); }
-          .zerohop .code { white-space: nowrap; }
-          .zerohop .scroll { overflow: auto; max-width: 100%; }
-          .zerohop .box { max-height: 34rem; }
-          .zerohop .verdict { border-left: .5rem solid; padding: .6rem .9rem; margin: .5rem 0; }
-          .zerohop .verdict strong { font-size: 1.25rem; display: block; }
-          .zerohop .FAST, .zerohop .r-ok { background: var(--ok); color: var(--ok-text); }
-          .zerohop .LOOK, .zerohop .r-mid { background: var(--mid); color: var(--mid-text); }
-          .zerohop .r-mid2 { background: var(--mid2); color: var(--mid2-text); }
-          .zerohop .r-mid3 { background: var(--mid3); color: var(--mid3-text); }
-          .zerohop .SLOW, .zerohop .r-bad { background: var(--bad); color: var(--bad-text); }
-          .zerohop .NONE, .zerohop .r-none { background: var(--none); color: var(--none-text); }
-          .zerohop .bar { display: flex; height: 1.6rem; gap: 2px; margin: .4rem 0; }
-          .zerohop .bar span { min-width: 3px; }
-          .zerohop .legend { display: flex; flex-wrap: wrap; gap: .1rem 1.4rem; margin: 0 0 .6rem;
-            padding: 0; list-style: none; }
-          .zerohop .legend i, .zerohop .chip { display: inline-block; width: .8rem; height: .8rem;
-            margin-right: .35rem; }
-          .zerohop #zerohop-shades i { outline: 1px solid var(--line); }
-          .zerohop h5 { font-size: 1rem; margin: .6rem 0 .2rem; }
-          .zerohop .pager { display: block; margin: .3rem 0; }
-          .zerohop .pager input { width: 4rem; }
-          .zerohop .matrix { width: auto; border-collapse: separate; border-spacing: 1px; }
-          .zerohop .matrix td { min-width: 6.5rem; white-space: nowrap; }
-          .zerohop .matrix thead th { position: sticky; top: 0; background: var(--head);
-            z-index: 1; white-space: nowrap; }
-          .zerohop .matrix tbody th { position: sticky; left: 0; background: var(--head);
-            white-space: nowrap; }
-          .zerohop .matrix thead th:first-child { left: 0; z-index: 2; }
-          .zerohop .chart { display: grid; column-gap: .4rem; margin-bottom: .8rem;
-            grid-template: 8.5rem 1.4rem / 5.5rem minmax(0, 1fr) 6.5rem; font-size: .8rem; }
-          .zerohop .chart svg { width: 100%; height: 100%; shape-rendering: crispEdges;
-            grid-area: 1 / 2; }
-          .zerohop .grid { stroke: var(--line); stroke-opacity: .45; fill: none; }
-          .zerohop .values, .zerohop .names, .zerohop .times { position: relative; }
-          .zerohop .values { grid-area: 1 / 1; } .zerohop .names { grid-area: 1 / 3; }
-          .zerohop .times { grid-area: 2 / 2; }
-          .zerohop .chart span { position: absolute; line-height: 1; white-space: nowrap; }
-          .zerohop .values span { right: 0; transform: translateY(50%); }
-          .zerohop .times span { top: .3rem; transform: translateX(-50%); }
-          .zerohop summary { cursor: pointer; }
-          /* Spark's buttons for the top and the end of a page lie on cells. */
-          .scroll-btn-container { display: none; }
-          @media (max-width: 600px) {
-            .zerohop td, .zerohop th { font-size: .8rem; padding: .2rem; min-width: 3.2rem; }
-            .zerohop #zerohop-links th { min-width: 5.5rem; }
-            .zerohop .chart { grid-template-columns: 4.6rem minmax(0, 1fr) 1.2rem; }
-            .zerohop .names { display: none; }
-            .zerohop .stack thead { display: none; }
-            .zerohop .stack td { display: block; position: relative; padding-left: 6.2rem;
-              min-height: 1.6rem; font-size: .9rem; overflow-wrap: anywhere; }
-            .zerohop .stack td::before { content: attr(data-head); position: absolute; left: .3rem;
-              width: 5.7rem; font-weight: bold; } }
-        </style>
-        """;
+    static final String CSS = "<style>\n" + resource("tab.css") + "</style>\n";
 
     private PageStyle() {}
 

@@ -110,13 +110,13 @@ final class LinkTable {
     final Map<Link, Long> bytes = new EnumMap<>(Link.class);
     sums.forEach((link, sum) -> bytes.put(link, sum.bytes()));
     final Map<Link, String> shares = Summary.shares(bytes);
-    page.raw("<h4>Links: rates between two executors</h4><p class=\"note\">");
-    page.text(
+    page.heading(
+        "Links: rates between two executors",
         "Zerohop messages: the owner sends many blocks at once out of its memory, over the network."
             + " Fallback: Spark's own block transfer reads block by block, from memory or files. A"
             + " rate needs 30 ms of blocks without a break. It looks lower than it is if tasks"
             + " compute between two reads.");
-    page.raw("</p><div class=\"scroll\">");
+    page.raw("<div class=\"scroll\">");
     page.table(
         "zerohop-links",
         "Link",

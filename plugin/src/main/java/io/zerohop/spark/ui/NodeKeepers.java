@@ -26,7 +26,6 @@ final class NodeKeepers {
   /** Of one node. */
   private static final int MAX_KEEPERS = 100;
 
-  private static final String TITLE = "Keepers";
   private static final PagedTable<NodeKeeper> TABLE = table();
 
   private final Map<String, Known> nodes = new LinkedHashMap<>();
@@ -117,11 +116,10 @@ final class NodeKeepers {
     if (keepers.isEmpty()) {
       return;
     }
-    page.raw("<h4>" + TITLE + "</h4><p class=\"note\">");
-    page.text(
+    page.heading(
+        "Keepers",
         "A keeper holds the map outputs of executors that have ended. Counts are those since its"
             + " start, as it told an executor of its node last.");
-    page.raw("</p>");
     TABLE.render(page, keepers, query);
   }
 

@@ -90,17 +90,14 @@ final class NodeMatrix {
               return node.equals(unfolded) && !node.equals(REST) ? executor : node;
             },
             expected);
-    page.raw(
+    page.heading(
         isOne
-            ? "<h4>Between executors: bytes and rates of each pair</h4>"
-            : "<h4>Between nodes: bytes in total, rates between two executors</h4>");
-    page.raw("<p class=\"note\">");
-    page.text(
+            ? "Between executors: bytes and rates of each pair"
+            : "Between nodes: bytes in total, rates between two executors",
         "A cell has the bytes that the reader got from the owner, their rate with its share of the"
             + " expected rate, and the bytes that took the fallback with their share of all. If a"
             + " pair uses several links, the cell shows the one with the lowest share of its"
             + " expected rate. The worse of the two shares sets the colour and is bold:");
-    page.raw("</p>");
     Rating.legend(page);
     matrix.worst(page);
     matrix.table(page, executors, unfolded, query);

@@ -3,13 +3,14 @@ package io.zerohop.spark.ui;
 import io.zerohop.device.Message;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.metrics.Metric;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
 import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.Summary.Reason;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.ContactLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
-import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Series;
 import io.zerohop.spark.ui.UiSnapshot.Shuffle;
 import java.util.Comparator;
@@ -73,11 +74,11 @@ final class PageContent {
     if (reasons.isEmpty()) {
       return;
     }
-    page.raw("<h4>Why blocks took the fallback</h4><p class=\"note\">");
-    page.text(
+    page.heading(
+        "Why blocks took the fallback",
         "Fallback: Spark's own block transfer reads them. Bytes are Spark's estimates. A shuffle"
             + " with several reasons is counted in each of them.");
-    page.raw("</p><div class=\"scroll stack\">");
+    page.raw("<div class=\"scroll stack\">");
     final Head head = new Head("Bytes", "Blocks", "Shuffles", "Reason", "Code", "What to do");
     page.table("zerohop-reasons", head.columns);
     for (final Reason reason : reasons.subList(0, Math.min(MAX_REASONS, reasons.size()))) {
@@ -246,28 +247,17 @@ final class PageContent {
         snapshot.memory().stream().anyMatch(series -> TimeLine.hasGpu(series.points()));
     final PagedTable<Series> table =
         new PagedTable<Series>("pools").executor("Executor", Series::executorId);
-    if (gpu) {
-      size(table, "GPU memory", "Held in GPU memory", Point::deviceUsed);
-      size(table, "of", "Limit of the pool in GPU memory", Point::deviceLimit);
+    for (final Figure figure : Figure.values()) {
+      if (gpu || figure.metric().owner() != Metric.Owner.GPU) {
+        final ToLongFunction<Series> value = one -> one.last().get(figure);
+        if (figure.metric().unit().equals("bytes")) {
+          table.size(figure.title(), figure.tip(), value);
+        } else {
+          table.number(figure.title(), figure.tip(), value);
+        }
+      }
     }
-    size(table, "Host memory", "Held in shared host memory", Point::hostUsed);
-    size(table, "of", "Limit of the pool in host memory", Point::hostLimit);
-    size(table, "Files", "Map outputs in files", Point::files);
-    if (gpu) {
-      size(table, "Overflowed to host", "Found no room in GPU memory", Point::overflowed);
-      size(table, "Spilled to host", "Moved out of GPU memory", Point::spilledToHost);
-    }
-    size(table, "Spilled to files", "Moved out of host memory", Point::spilledToFiles);
     table.render(page, snapshot.memory(), query);
-  }
-
-  private static void size(
-      final PagedTable<Series> table,
-      final String title,
-      final String tip,
-      final ToLongFunction<Point> value) {
-    table.size(
-        title, tip, series -> value.applyAsLong(series.points().get(series.points().size() - 1)));
   }
 
   private static void contacts(final Html page, final UiSnapshot snapshot, final PageQuery query) {
@@ -352,12 +342,15 @@ final class PageContent {
     static void render(final Html page, final UiSnapshot snapshot, final PageQuery query) {
       final List<Shuffle> found =
           snapshot.shuffles().stream().filter(shuffle -> matches(shuffle, query)).toList();
-      page.raw("<h4>Shuffles</h4><p class=\"note\">" + found.size() + " of ");
-      page.raw(snapshot.shuffles().size() + " shuffles");
-      if (snapshot.evictedShuffles() > 0) {
-        page.raw("; " + snapshot.evictedShuffles() + " that were used longer ago are not kept");
-      }
-      page.raw(".</p>");
+      final long evicted = snapshot.evictedShuffles();
+      page.heading(
+          "Shuffles",
+          found.size()
+              + " of "
+              + snapshot.shuffles().size()
+              + " shuffles"
+              + (evicted == 0 ? "" : "; " + evicted + " that were used longer ago are not kept")
+              + ".");
       TABLE.render(page, found, query);
     }
 

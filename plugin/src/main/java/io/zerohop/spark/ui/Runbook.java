@@ -1,10 +1,6 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.ui.Html.PageStyle;
-import java.io.IOException;
-import java.io.InputStream;
-import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -43,23 +39,15 @@ final class Runbook {
   record Entry(String means, String costs, String remedy, List<String> related) {}
 
   private static Map<String, Entry> read() {
-    try (InputStream in = Runbook.class.getResourceAsStream(RESOURCE)) {
-      final Map<String, Entry> entries = new LinkedHashMap<>();
-      if (in != null) {
-        final String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
-        for (final String line : text.split("\n")) {
-          final Matcher row = ROW.matcher(line.trim());
-          if (row.matches()) {
-            entries.put(
-                row.group(1),
-                new Entry(row.group(2), row.group(3), row.group(4), codes(row.group(4))));
-          }
-        }
+    final Map<String, Entry> entries = new LinkedHashMap<>();
+    for (final String line : Html.resource(RESOURCE).split("\n")) {
+      final Matcher row = ROW.matcher(line.trim());
+      if (row.matches()) {
+        entries.put(
+            row.group(1), new Entry(row.group(2), row.group(3), row.group(4), codes(row.group(4))));
       }
-      return entries;
-    } catch (final IOException e) {
-      throw new UncheckedIOException(e);
     }
+    return entries;
   }
 
   private static List<String> codes(final String markdown) {

@@ -1,6 +1,7 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ReportCounters;
 import io.zerohop.spark.report.ShuffleReport;
@@ -154,7 +155,7 @@ final class ShuffleModel extends SparkListener {
     report.shuffles().forEach(this::add);
     report.advice().forEach(line -> add(report.executorId(), line));
     if (report.memory() != null) {
-      add(report.executorId(), report.timeMillis(), report.memory());
+      add(report.executorId(), report.timeMillis(), report.memory().figures());
       keepers.add(report);
     }
     for (final ShuffleReport.Contact contact : report.contacts()) {
@@ -245,23 +246,12 @@ final class ShuffleModel extends SparkListener {
     }
   }
 
-  private void add(final String executorId, final long timeMillis, final ShuffleReport.Memory now) {
+  private void add(final String executorId, final long timeMillis, final Figures now) {
     if (!hasRoom(executorId)) {
       return;
     }
     gone.remove(executorId);
-    add(
-        memory.computeIfAbsent(executorId, any -> new ArrayList<>()),
-        new Point(
-            timeMillis,
-            now.hostUsed(),
-            now.hostLimit(),
-            now.deviceUsed(),
-            now.deviceLimit(),
-            now.files(),
-            now.overflowed(),
-            now.spilledToHost(),
-            now.spilledToFiles()));
+    add(memory.computeIfAbsent(executorId, any -> new ArrayList<>()), new Point(timeMillis, now));
   }
 
   /** Whether an executor's pools are kept; one that is gone makes room. */
@@ -297,18 +287,7 @@ final class ShuffleModel extends SparkListener {
     if (points != null) {
       gone.add(executorId);
       final Point last = points.get(points.size() - 1);
-      add(
-          points,
-          new Point(
-              Math.max(timeMillis, last.timeMillis()),
-              0,
-              0,
-              0,
-              0,
-              0,
-              last.overflowed(),
-              last.spilledToHost(),
-              last.spilledToFiles()));
+      add(points, new Point(Math.max(timeMillis, last.timeMillis()), last.figures().atEnd()));
     }
   }
 

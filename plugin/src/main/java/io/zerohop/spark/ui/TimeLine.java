@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.Figure;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.ui.Html.PageStyle;
 import io.zerohop.spark.ui.UiSnapshot.Point;
 import io.zerohop.spark.ui.UiSnapshot.Rate;
@@ -14,7 +16,6 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.ToLongFunction;
 
 /**
  * Two charts over the application's time, of all executors together: bytes a second by link, one on
@@ -63,7 +64,11 @@ final class TimeLine {
    * @param color its name in the style sheet
    * @param dashes of its line; empty for a solid one
    */
-  private record Place(String name, String color, String dashes, ToLongFunction<Point> value) {}
+  private record Place(String name, String color, String dashes, Figure figure) {
+    long in(final Point point) {
+      return point.get(figure);
+    }
+  }
 
   /** Writes them, if there is anything to show. */
   static void render(final Html page, final UiSnapshot known) {
@@ -74,8 +79,8 @@ final class TimeLine {
   }
 
   private void draw() {
-    page.raw("<h4>Over time: all executors together</h4><p class=\"note\">");
-    page.text(Html.clock(begin) + " to " + Html.clock(end) + ".").raw("</p>");
+    page.heading(
+        "Over time: all executors together", Html.clock(begin) + " to " + Html.clock(end) + ".");
     page.raw("<div id=\"zerohop-time\">");
     if (!rates.isEmpty()) {
       rates();
@@ -88,7 +93,8 @@ final class TimeLine {
 
   /** Whether any executor has or had a pool in GPU memory. */
   static boolean hasGpu(final List<Point> points) {
-    return points.stream().anyMatch(point -> point.deviceLimit() > 0 || point.deviceUsed() > 0);
+    return points.stream()
+        .anyMatch(point -> point.get(Figure.DEVICE_LIMIT) > 0 || point.get(Figure.DEVICE_USED) > 0);
   }
 
   private double x(final long time) {
@@ -144,16 +150,16 @@ final class TimeLine {
   private void pools() {
     final List<Place> places = new ArrayList<>();
     if (hasGpu(pools)) {
-      places.add(new Place("GPU memory", "gpu", "", Point::deviceUsed));
+      places.add(new Place("GPU memory", "gpu", "", Figure.DEVICE_USED));
     }
-    places.add(new Place("host memory", "host", "8 4", Point::hostUsed));
-    places.add(new Place("files", "files", "2 3", Point::files));
+    places.add(new Place("host memory", "host", "8 4", Figure.HOST_USED));
+    places.add(new Place("files", "files", "2 3", Figure.FILES));
     final long most = places.stream().mapToLong(this::most).max().orElse(0);
     page.raw("<h5>Held, bytes of map outputs</h5><ul class=\"legend\">");
     for (final Place place : places) {
       page.raw("<li><svg class=\"dash\" width=\"36\" height=\"10\">");
       page.raw("<line x1=\"0\" y1=\"5\" x2=\"34\" y2=\"5\" " + stroke(place) + "/></svg> ");
-      final long last = place.value.applyAsLong(pools.get(pools.size() - 1));
+      final long last = place.in(pools.get(pools.size() - 1));
       page.text(place.name + ": " + Html.bytes(last) + " at the end");
       page.text(last == most(place) ? "" : ", " + Html.bytes(most(place)) + " at most");
       page.raw("</li>");
@@ -164,7 +170,7 @@ final class TimeLine {
       if (most(place) > 0) {
         page.raw("<polyline fill=\"none\" " + stroke(place) + " points=\"");
         for (final Point point : pools) {
-          page.raw(place(x(point.timeMillis()), place.value.applyAsLong(point) / top));
+          page.raw(place(x(point.timeMillis()), place.in(point) / top));
         }
         page.raw("\"/>");
       }
@@ -175,7 +181,7 @@ final class TimeLine {
   }
 
   private long most(final Place place) {
-    return pools.stream().mapToLong(place.value).max().orElse(0);
+    return pools.stream().mapToLong(place::in).max().orElse(0);
   }
 
   private static String stroke(final Place place) {
@@ -192,10 +198,8 @@ final class TimeLine {
     page.raw("<div class=\"names\">");
     double free = 0;
     for (final Place place :
-        places.stream()
-            .sorted(Comparator.comparingLong(one -> one.value.applyAsLong(last)))
-            .toList()) {
-      final double share = HEIGHT * place.value.applyAsLong(last) / top;
+        places.stream().sorted(Comparator.comparingLong(one -> one.in(last))).toList()) {
+      final double share = HEIGHT * place.in(last) / top;
       final double bottom = Math.max(free, share - TEXT / 2);
       free = bottom + TEXT;
       page.raw(String.format(Locale.ROOT, "<span style=\"bottom:%.0f%%\">", bottom));
@@ -283,30 +287,17 @@ final class TimeLine {
   }
 
   private static Point sum(final List<Series> all, final long time) {
-    Point sum = new Point(time, 0, 0, 0, 0, 0, 0, 0, 0);
+    Figures sum = Figures.NONE;
     for (final Series one : all) {
-      Point last = null;
+      Figures last = Figures.NONE;
       for (final Point point : one.points()) {
         if (point.timeMillis() <= time) {
-          last = point;
+          last = point.figures();
         }
       }
-      sum = last == null ? sum : plus(sum, last);
+      sum = sum.plus(last);
     }
-    return sum;
-  }
-
-  private static Point plus(final Point one, final Point other) {
-    return new Point(
-        one.timeMillis(),
-        one.hostUsed() + other.hostUsed(),
-        one.hostLimit() + other.hostLimit(),
-        one.deviceUsed() + other.deviceUsed(),
-        one.deviceLimit() + other.deviceLimit(),
-        one.files() + other.files(),
-        one.overflowed() + other.overflowed(),
-        one.spilledToHost() + other.spilledToHost(),
-        one.spilledToFiles() + other.spilledToFiles());
+    return new Point(time, sum);
   }
 
   /** Moments on an axis, in this process' time zone. */

@@ -1,6 +1,11 @@
 package io.zerohop.spark.ui;
 
+import com.fasterxml.jackson.annotation.JsonCreator;
+import com.fasterxml.jackson.annotation.JsonValue;
+import com.fasterxml.jackson.databind.JsonNode;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Flow;
@@ -200,24 +205,36 @@ public record UiSnapshot(
    *
    * @param points the oldest first; not empty
    */
-  public record Series(String executorId, List<Point> points) {}
+  public record Series(String executorId, List<Point> points) {
+    Point last() {
+      return points.get(points.size() - 1);
+    }
+  }
 
   /**
-   * An executor's pools at one moment; all but the time in bytes, as in {@link
-   * io.zerohop.spark.report.ShuffleReport.Memory}.
+   * An executor's figures at one moment, in JSON each by its own name.
    *
    * @param timeMillis in milliseconds since 1970
    */
-  public record Point(
-      long timeMillis,
-      long hostUsed,
-      long hostLimit,
-      long deviceUsed,
-      long deviceLimit,
-      long files,
-      long overflowed,
-      long spilledToHost,
-      long spilledToFiles) {}
+  public record Point(long timeMillis, Figures figures) {
+    private static final String TIME = "timeMillis";
+
+    @JsonCreator(mode = JsonCreator.Mode.DELEGATING)
+    static Point read(final JsonNode fields) {
+      return new Point(fields.path(TIME).longValue(), Figures.read(fields));
+    }
+
+    @JsonValue
+    Map<String, Object> fields() {
+      final Map<String, Object> fields = figures.fields();
+      fields.put(TIME, timeMillis);
+      return fields;
+    }
+
+    long get(final Figure figure) {
+      return figures.get(figure);
+    }
+  }
 
   /**
    * The keeper of a node.

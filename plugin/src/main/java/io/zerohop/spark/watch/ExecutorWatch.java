@@ -2,16 +2,12 @@ package io.zerohop.spark.watch;
 
 import io.zerohop.device.Message;
 import io.zerohop.device.posix.Housekeeping;
-import io.zerohop.shuffle.ShuffleNode;
-import io.zerohop.shuffle.block.Block;
-import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.transport.ContactListener;
-import java.util.List;
-import java.util.function.LongSupplier;
 import java.util.function.Supplier;
+import java.util.function.ToLongFunction;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext;
@@ -41,16 +37,14 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
   /**
    * The executor is about to run tasks. Called once.
    *
-   * @param node holds blocks in memory; null if there is none
-   * @param fileBytes bytes of the map outputs in files
+   * @param metrics the value now of a metric of this executor, by its key; 0 if it does not have it
    * @param keeper what the keeper of this node said last; null without keepers
    * @param housekeeping does what is periodic here
    */
   default void begin(
       final SparkEnv env,
       final SparkConf conf,
-      final @Nullable ShuffleNode node,
-      final LongSupplier fileBytes,
+      final ToLongFunction<String> metrics,
       final @Nullable Supplier<KeeperStats> keeper,
       final Housekeeping housekeeping) {}
 
@@ -75,13 +69,6 @@ public interface ExecutorWatch extends ContactListener, AutoCloseable {
   interface Reader extends Fetches.Listener {
     /** Does nothing. */
     Reader NONE = new Reader() {};
-
-    @Override
-    default void fetched(
-        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
-
-    @Override
-    default void waited(final long nanos) {}
 
     /** The reader has ended, or its task has. Idempotent. */
     default void end() {}

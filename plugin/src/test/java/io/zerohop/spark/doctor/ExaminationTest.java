@@ -23,14 +23,14 @@ class ExaminationTest {
             Item.DRIVER,
             Duration.ofSeconds(2),
             notes -> {
-              notes.add(Finding.ok(Item.DRIVER, "before"));
+              notes.add(Item.DRIVER.ok("before"));
               try {
                 new CountDownLatch(1).await();
               } finally {
                 interrupted.countDown();
               }
             })
-        .run(Item.JAVA, LONG, notes -> notes.add(Finding.ok(Item.JAVA, "next")));
+        .run(Item.JAVA, LONG, notes -> notes.add(Item.JAVA.ok("next")));
     assertThat(interrupted.getCount()).isZero();
     final List<Finding> findings = examination.notes().findings();
     assertThat(findings.get(0).message().happened()).isEqualTo("before");

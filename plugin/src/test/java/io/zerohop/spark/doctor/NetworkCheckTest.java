@@ -46,7 +46,7 @@ class NetworkCheckTest {
   @Test
   void aLibucxThatIsTooOldIsAFailureWithTheSentenceThatExecutorsSay() {
     final String sentence = "libucx 1.13.1 is older than 1.19";
-    for (final Finding obstacle : new Finding[] {null, Finding.skip(Item.JUCX, "not tried")}) {
+    for (final Finding obstacle : new Finding[] {null, Item.JUCX.skip("not tried")}) {
       final Notes notes = new Notes();
       final UcxCheck.Trial trial =
           new UcxCheck.Trial(
@@ -96,7 +96,7 @@ class NetworkCheckTest {
   @Test
   void whatMayNotBeStartedIsLookedAtOnly() {
     final Notes notes = new Notes();
-    final Finding obstacle = Finding.skip(Item.JUCX, "not trusted");
+    final Finding obstacle = Item.JUCX.skip("not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
             onStart -> {

@@ -72,7 +72,7 @@ class PlantedFaultsTest {
         () -> {
           throw new UcxException("UCX cannot be used: libucp.so.0: cannot open", null);
         };
-    final Finding obstacle = wanted ? null : Finding.skip(Item.JUCX, "the network is not trusted");
+    final Finding obstacle = wanted ? null : Item.JUCX.skip("the network is not trusted");
     final UcxCheck.Trial trial =
         new UcxCheck.Trial(
             onStart -> {

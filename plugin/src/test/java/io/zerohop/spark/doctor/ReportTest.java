@@ -13,17 +13,16 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 
 class ReportTest {
-  private static final Finding OK = Finding.ok(Item.JAVA, "Java 17");
-  private static final Finding SKIP = Finding.skip(Item.DRIVER, "no GPU");
+  private static final Finding OK = Item.JAVA.ok("Java 17");
+  private static final Finding SKIP = Item.DRIVER.skip("no GPU");
   private static final Finding WARN =
-      Finding.warn(
-          Item.FILES,
+      Item.FILES.warn(
           SparkCode.POOL_SMALL
               .says("only \"100\"\tfiles \\ few")
               .at("here")
               .because("so; it is")
               .remedy("raise it"));
-  private static final Finding FAIL = Finding.fail(Item.SOCKETS, "refused", "chmod 700");
+  private static final Finding FAIL = Item.SOCKETS.fail("refused", "chmod 700");
 
   private static Report of(final Finding... findings) {
     final Rate rate = new Rate("nvlink", "cuda:0", "cuda:1", 123.456, 360);
@@ -71,11 +70,9 @@ class ReportTest {
     final Message refused = Message.of("it is refused; really");
     final ZerohopException failure =
         new ZerohopException(Category.FALLBACK, refused.remedy("set a key"));
-    assertThat(Finding.fail(Item.SOCKETS, failure, "else").message())
-        .isEqualTo(refused.remedy("set a key"));
+    assertThat(Item.SOCKETS.fail(failure, "else").message()).isEqualTo(refused.remedy("set a key"));
     assertThat(
-            Finding.fail(Item.SOCKETS, new ZerohopException(Category.FALLBACK, refused), "else")
-                .message())
+            Item.SOCKETS.fail(new ZerohopException(Category.FALLBACK, refused), "else").message())
         .isEqualTo(refused.remedy("else"));
   }
 

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.keeper.KeeperStats;
+import io.zerohop.spark.metrics.Metric.Owner;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -72,6 +73,28 @@ class ExecutorMetricsTest {
                       Metric.KEEPER_FILES_OUTPUTS)
                   .map(metric -> gauge(registry, metric)))
           .containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L);
+    }
+    leaks.check();
+  }
+
+  @Test
+  void metricsAreReadByTheirKeys() {
+    try (ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), null)) {
+      final ExecutorMetrics metrics = new ExecutorMetrics(node.fetches());
+      metrics.watch(node);
+      metrics.watchKeeper(
+          node, () -> new KeeperStats(0, 0, 1, 2, 3, 4, 5, 0, 6, 0, 0, 7, 8, 9, 0, 10, ""));
+      assertThat(metrics.metricRegistry().getNames())
+          .containsAll(
+              Stream.of(Metric.values())
+                  .filter(one -> one.owner() == Owner.MEMORY || one.owner() == Owner.KEEPER)
+                  .map(Metric::key)
+                  .toList());
+      assertThat(metrics.value(Metric.KEEPER_LEFT.key())).isEqualTo(2);
+      assertThat(metrics.value(Metric.POOL_LIMIT.key())).isPositive();
+      assertThat(metrics.value(Metric.FETCH_WAITS.key())).as("a counter").isZero();
+      assertThat(metrics.value(Metric.DEVICE_USED.key())).as("without a GPU").isZero();
     }
     leaks.check();
   }

@@ -212,7 +212,7 @@ class ProofTest {
     assertThat(ProofWords.split(words))
         .hasSize(2)
         .noneMatch(it -> it.matches(".*[^\\x20-\\x7e].*"));
-    final ProofLine finding = ProofLine.of(Check.UCX, words, Result.FAILED, "x".repeat(1 << 20));
+    final ProofLine finding = Check.UCX.found(words, Result.FAILED, "x".repeat(1 << 20));
     assertThat(finding.what()).doesNotContainPattern("[^\\x20-\\x7e]");
     assertThat(finding.why()).hasSizeLessThan(3000);
   }

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Link;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ReportCounters.ReaderCounts;
 import io.zerohop.spark.report.ReportSender.SendRate;
 import io.zerohop.spark.report.ShuffleReport.Memory;
@@ -64,11 +65,11 @@ class ReportSenderTest {
     start(OFTEN);
     ShuffleReport first = take();
     while (first.advice().isEmpty()) { // What the doctor says comes with one of the first.
-      assertThat(first.memory().hostUsed()).isZero();
+      assertThat(first.memory().figures().get(Figure.HOST_USED)).isZero();
       first = take();
     }
     used.set(4096);
-    assertThat(take().memory().hostUsed()).isEqualTo(4096);
+    assertThat(take().memory().figures().get(Figure.HOST_USED)).isEqualTo(4096);
     assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();
   }
 
@@ -113,7 +114,7 @@ class ReportSenderTest {
     start(OFTEN);
     assertThat(sent.poll(50, TimeUnit.MILLISECONDS)).isNull();
     used.set(1);
-    assertThat(take().memory().hostUsed()).isEqualTo(1);
+    assertThat(take().memory().figures().get(Figure.HOST_USED)).isEqualTo(1);
   }
 
   @Test
@@ -168,7 +169,7 @@ class ReportSenderTest {
     if (used.get() < 0) {
       throw new IllegalStateException("not now");
     }
-    return new Memory(used.get(), 0, 0, 0, 0, 0, 0, 0, null);
+    return new Memory(Figures.of(figure -> figure == Figure.HOST_USED ? used.get() : 0), null);
   }
 
   private ShuffleReport take() throws InterruptedException {

@@ -4,8 +4,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
 import io.zerohop.spark.report.ShuffleReport;
+import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.ReportJson;
+import io.zerohop.spark.ui.UiSnapshot.Point;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -94,6 +97,35 @@ class EventLogTest {
     final String json = ReportJson.write(Reports.MEND);
     assertThat(json).contains("\"mend\":\"raise it\"", "\"code\":\"ZH-2001\"");
     assertThat(ReportJson.read(json, Advice.class)).isEqualTo(Reports.MEND);
+  }
+
+  /** Releases before this one have a component of a record for each. */
+  @Test
+  void figuresAreFieldsInLogsAndInStores() {
+    final Memory memory =
+        Reports.memory(
+            Map.of(
+                Figure.HOST_USED, 1L,
+                Figure.HOST_LIMIT, 2L,
+                Figure.DEVICE_USED, 3L,
+                Figure.DEVICE_LIMIT, 4L,
+                Figure.FILES, 5L,
+                Figure.OVERFLOWED, 6L,
+                Figure.SPILLED_TO_HOST, 7L,
+                Figure.SPILLED_TO_FILES, 8L));
+    final String fields =
+        "\"hostUsed\":1,\"hostLimit\":2,\"deviceUsed\":3,\"deviceLimit\":4,\"files\":5,"
+            + "\"overflowed\":6,\"spilledToHost\":7,\"spilledToFiles\":8";
+    for (final String field : fields.split(",")) {
+      assertThat(ReportJson.write(memory)).contains(field).contains("\"keeper\":null");
+      assertThat(ReportJson.write(new Point(9, memory.figures()))).contains(field);
+    }
+    assertThat(ReportJson.read("{" + fields + "}", Memory.class)).isEqualTo(memory);
+    assertThat(ReportJson.read("{" + fields + ",\"new\":[1],\"timeMillis\":9}", Point.class))
+        .isEqualTo(new Point(9, memory.figures()));
+    assertThat(ReportJson.read("{\"hostUsed\":null,\"files\":\"many\"}", Memory.class).figures())
+        .extracting(one -> one.get(Figure.HOST_USED), one -> one.get(Figure.FILES))
+        .containsExactly(0L, -1L);
   }
 
   @Test

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ReportBounds;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
@@ -138,7 +140,7 @@ class HostileLogTest {
       reports.add(use(0, List.of(), Map.of(), bad < 0 ? bad : Long.MAX_VALUE, Map.of()));
       reports.add(use(0, List.of(), Map.of(), 0, Map.of("reason", bad)));
       reports.add(cause("reason", new Cause("code", "remedy", bad)));
-      for (int at = 0; at < 8; at++) {
+      for (final Figure at : Figure.values()) {
         reports.add(memory(at, bad));
       }
       reports.add(keeps(keeper(bad, 1)));
@@ -208,10 +210,8 @@ class HostileLogTest {
     return new ShuffleReport("a", "", 1, null, List.of(use), null, null, null);
   }
 
-  private static ShuffleReport memory(final int at, final long bad) {
-    final long[] n = {1, 1, 1, 1, 1, 1, 1, 1};
-    n[at] = bad;
-    final Memory memory = new Memory(n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7], null);
+  private static ShuffleReport memory(final Figure at, final long bad) {
+    final Memory memory = new Memory(Figures.of(figure -> figure == at ? bad : 1), null);
     return new ShuffleReport("a", "", 1, null, null, memory, null, null);
   }
 
@@ -221,7 +221,7 @@ class HostileLogTest {
   }
 
   private static ShuffleReport keeps(final Keeper keeper) {
-    final Memory memory = new Memory(1, 1, 1, 1, 1, 1, 1, 1, keeper);
+    final Memory memory = new Memory(Figures.of(any -> 1), keeper);
     return new ShuffleReport("a", "", 1, null, null, memory, null, null);
   }
 
@@ -265,7 +265,7 @@ class HostileLogTest {
                     ReportBounds.MAX_NANOS,
                     Map.of("r", MAX),
                     Map.of("r", new Cause("ZH-3034", "", MAX)))),
-            new Memory(MAX, MAX, MAX, MAX, MAX, MAX, MAX, MAX, keeper(MAX, 1)),
+            new Memory(Figures.of(any -> MAX), keeper(MAX, 1)),
             null,
             null);
     final ShuffleModel model = new ShuffleModel();

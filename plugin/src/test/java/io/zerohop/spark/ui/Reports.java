@@ -1,6 +1,8 @@
 package io.zerohop.spark.ui;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
+import io.zerohop.spark.report.Figure.Figures;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.report.ShuffleReport.Cause;
 import io.zerohop.spark.report.ShuffleReport.Contact;
@@ -93,11 +95,33 @@ final class Reports {
                 1 << 10,
                 6 << 20,
                 70 << 20);
-    final Memory memory = new Memory(0, 0, 0, 0, 0, 0, 0, 0, keeper);
+    final Memory memory = new Memory(Figures.NONE, keeper);
     return new ShuffleReport(executorId, node, BEGIN + millis, null, null, memory, null, null);
   }
 
   private static Memory memory(final long used) {
-    return new Memory(used, 64 << 20, 2 * used, 128 << 20, 3 * used, 11, 12, 13, null);
+    return memory(
+        Map.of(
+            Figure.HOST_USED,
+            used,
+            Figure.HOST_LIMIT,
+            64L << 20,
+            Figure.DEVICE_USED,
+            2 * used,
+            Figure.DEVICE_LIMIT,
+            128L << 20,
+            Figure.FILES,
+            3 * used,
+            Figure.OVERFLOWED,
+            11L,
+            Figure.SPILLED_TO_HOST,
+            12L,
+            Figure.SPILLED_TO_FILES,
+            13L));
+  }
+
+  /** An executor's memory, without a keeper; figures that are not named are 0. */
+  static Memory memory(final Map<Figure, Long> figures) {
+    return new Memory(Figures.of(figure -> figures.getOrDefault(figure, 0L)), null);
   }
 }

@@ -3,6 +3,7 @@ package io.zerohop.spark.ui;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.zerohop.spark.report.Advice;
+import io.zerohop.spark.report.Figure;
 import io.zerohop.spark.report.ShuffleReport;
 import io.zerohop.spark.ui.UiSnapshot.AdviceLine;
 import io.zerohop.spark.ui.UiSnapshot.Pair;
@@ -104,8 +105,8 @@ class ShuffleModelTest {
     }
     final List<Point> points = model.snapshot().memory().get(0).points();
     assertThat(points).hasSizeLessThanOrEqualTo(10);
-    assertThat(points.get(0).hostUsed()).isZero();
-    assertThat(points.get(points.size() - 1).hostUsed()).isEqualTo(1_000);
+    assertThat(points.get(0).get(Figure.HOST_USED)).isZero();
+    assertThat(points.get(points.size() - 1).get(Figure.HOST_USED)).isEqualTo(1_000);
   }
 
   @Test
@@ -134,8 +135,8 @@ class ShuffleModelTest {
     model.removed("unknown", Reports.BEGIN + 10);
     final List<Point> points = model.snapshot().memory().get(0).points();
     assertThat(points).hasSize(2);
-    assertThat(points.get(1).hostUsed()).isZero();
-    assertThat(points.get(1).spilledToFiles()).isEqualTo(13);
+    assertThat(points.get(1).get(Figure.HOST_USED)).isZero();
+    assertThat(points.get(1).get(Figure.SPILLED_TO_FILES)).isEqualTo(13);
   }
 
   @Test
@@ -145,7 +146,7 @@ class ShuffleModelTest {
     model.add(Reports.ofMemory("2", 50, 10));
     model.add(Reports.ofMemory("1", 100, 200));
     final List<Point> sums = TimeLine.sums(model.snapshot().memory(), 3);
-    assertThat(sums).extracting(Point::hostUsed).containsExactly(100L, 110L, 210L);
+    assertThat(sums).extracting(one -> one.get(Figure.HOST_USED)).containsExactly(100L, 110L, 210L);
     assertThat(TimeLine.sums(List.of(), 3)).isEmpty();
   }
 

@@ -181,6 +181,7 @@ public final class Fetches {
 
   /**
    * Receives the counts of a fetch and its reader's waiting time; called on the reader's thread.
+   * What is not overridden does nothing.
    */
   public interface Listener {
 
@@ -192,7 +193,8 @@ public final class Fetches {
      * @param blocks which; valid during the call only
      * @param bytes their bytes together
      */
-    void fetched(BlockSource source, Link link, List<Block> blocks, long bytes);
+    default void fetched(
+        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
 
     /**
      * Blocks have to be staged, because no better path is available. They are told of again when
@@ -206,7 +208,7 @@ public final class Fetches {
         final BlockSource source, final List<Block> blocks, final Message reason) {}
 
     /** The reader waited for this many nanoseconds. */
-    void waited(long nanos);
+    default void waited(final long nanos) {}
   }
 
   /**

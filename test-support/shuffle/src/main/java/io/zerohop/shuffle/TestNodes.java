@@ -7,7 +7,6 @@ import io.zerohop.device.Topology;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
@@ -207,14 +206,7 @@ public final class TestNodes {
   }
 
   public static Fetches.Listener quiet() {
-    return new Fetches.Listener() {
-      @Override
-      public void fetched(
-          final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
-
-      @Override
-      public void waited(final long nanos) {}
-    };
+    return new Fetches.Listener() {};
   }
 
   /** A staged transport that must not be asked. */

@@ -8,6 +8,7 @@ import io.zerohop.device.cuda.CudaDriver;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkProbe;
 import io.zerohop.spark.conf.Activation;
+import io.zerohop.spark.conf.Plugins;
 import io.zerohop.spark.conf.RapidsKeys;
 import io.zerohop.spark.conf.ZerohopConf;
 import io.zerohop.spark.log.SparkCode;
@@ -53,13 +54,12 @@ public final class RapidsMode {
   private static final String CODEC = "spark.rapids.shuffle.compression.codec";
   static final String EXTENSIONS = "spark.sql.extensions";
   private static final String CACHE_ONLY = "CACHE_ONLY";
-  private static final String PLUGIN = "com.nvidia.spark.SQLPlugin";
 
   /**
    * What Spark puts before the settings that a plugin's driver part hands to its executor part.
    * RAPIDS' executors size their pool by these and not by the executor's configuration.
    */
-  private static final String HANDED_OVER = "spark.plugins.internal.conf." + PLUGIN + ".";
+  private static final String HANDED_OVER = "spark.plugins.internal.conf." + Plugins.RAPIDS + ".";
 
   /** Set by the driver: features that this RAPIDS goes without, whatever the user wants. */
   private static final String WITHOUT = "spark.zerohop.internal.rapids.without";
@@ -236,9 +236,7 @@ public final class RapidsMode {
 
   /** Whether RAPIDS and Zerohop are both to be used. */
   public static boolean concerns(final SparkConf conf) {
-    return Arrays.stream(conf.get("spark.plugins", "").split(","))
-            .map(String::trim)
-            .anyMatch(PLUGIN::equals)
+    return Plugins.has(key -> conf.get(key, null), Plugins.RAPIDS)
         && conf.get("spark.shuffle.manager", "").equals(ZerohopConf.SHUFFLE_MANAGER)
         && ZerohopConf.of(conf).enabled();
   }

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import io.zerohop.device.posix.KernelFiles;
 import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.HostFiles;
 import io.zerohop.shuffle.transport.ucx.adapter.PciDevice.PciDistance;
 import java.nio.file.Files;
@@ -151,12 +152,12 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
       static Interface of(final RdmaPort port) {
         final Interface found = new Interface(new HashSet<>(), new HashSet<>());
         final Path gids = port.folder().resolve("gids");
-        for (final String index : HostFiles.names(gids)) {
-          final String gid = HostFiles.text(gids.resolve(index));
+        for (final String index : KernelFiles.names(gids)) {
+          final String gid = KernelFiles.text(gids.resolve(index));
           if (gid.startsWith(IPV4)) {
             found.addresses.add(Long.parseLong(gid.substring(IPV4.length()).replace(":", ""), 16));
             found.names.add(
-                HostFiles.text(port.folder().resolve("gid_attrs/ndevs").resolve(index)));
+                KernelFiles.text(port.folder().resolve("gid_attrs/ndevs").resolve(index)));
           }
         }
         return found;
@@ -166,7 +167,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
     private final List<Route> routes = new ArrayList<>();
 
     Fabric(final HostFiles host) {
-      for (final String line : HostFiles.lines(host.routes())) {
+      for (final String line : KernelFiles.lines(host.routes())) {
         final String[] columns = line.trim().split("\\s+");
         if (columns.length > 7 && columns[1].length() == 8 && columns[7].length() == 8) {
           routes.add(new Route(columns[0], littleEndian(columns[1]), littleEndian(columns[7])));
@@ -194,7 +195,7 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
     }
 
     private static String subnetPrefix(final RdmaPort port) {
-      final String[] groups = HostFiles.text(port.folder().resolve("gids/0")).split(":");
+      final String[] groups = KernelFiles.text(port.folder().resolve("gids/0")).split(":");
       return String.join(
           ":", List.of(groups).subList(0, Math.min(GROUPS_OF_PREFIX, groups.length)));
     }
@@ -228,11 +229,6 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
    * finds the same shares, since all GPUs count, not those that it may use. Immutable.
    */
   private static final class Shares {
-    private static final String NVIDIA = "0x10de";
-
-    /** Display controllers, to which GPUs without a display belong (PCI Code and ID Assignment). */
-    private static final String DISPLAY_CLASS = "0x03";
-
     private final Map<String, PciDevice> gpus;
     private final List<RdmaPort> ports;
 
@@ -248,12 +244,9 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
 
     private static Map<String, PciDevice> gpusOf(final HostFiles host) {
       final Map<String, PciDevice> gpus = new TreeMap<>();
-      for (final String address : HostFiles.names(host.pciDevices())) {
-        final Path device = host.pciDevices().resolve(address);
-        if (HostFiles.text(device.resolve("vendor")).equals(NVIDIA)
-            && HostFiles.text(device.resolve("class")).startsWith(DISPLAY_CLASS)) {
-          PciDevice.of(device).ifPresent(gpu -> gpus.put(gpu.address(), gpu));
-        }
+      for (final String address : KernelFiles.nvidiaGpus(host.pciDevices())) {
+        PciDevice.of(host.pciDevices().resolve(address))
+            .ifPresent(gpu -> gpus.put(gpu.address(), gpu));
       }
       return gpus;
     }
@@ -428,13 +421,13 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
     /** All ports of all adapters. */
     static List<RdmaPort> all(final HostFiles host) {
       final List<RdmaPort> ports = new ArrayList<>();
-      for (final String device : HostFiles.names(host.infiniband())) {
+      for (final String device : KernelFiles.names(host.infiniband())) {
         final Path folder = host.infiniband().resolve(device);
         final Path hardware = hardware(host, folder);
         final Optional<PciDevice> pci = PciDevice.of(hardware);
         final String physical = PciDevice.physicalFunction(hardware);
         final boolean open = open(host, device);
-        for (final String port : HostFiles.names(folder.resolve("ports"))) {
+        for (final String port : KernelFiles.names(folder.resolve("ports"))) {
           final Path at = folder.resolve("ports").resolve(port);
           ports.add(of(device + ":" + port, at, open, pci, physical));
         }
@@ -445,14 +438,14 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
 
     /** A software adapter (soft-RoCE, soft-iWARP) has the hardware of the interface below it. */
     private static Path hardware(final HostFiles host, final Path device) {
-      final String below = HostFiles.text(device.resolve("parent"));
+      final String below = KernelFiles.text(device.resolve("parent"));
       return (below.isEmpty() ? device : host.netInterface(below)).resolve("device");
     }
 
     /** By the character device that libibverbs opens; true where the kernel does not name it. */
     private static boolean open(final HostFiles host, final String device) {
-      for (final String verbs : HostFiles.names(host.verbs())) {
-        if (HostFiles.text(host.verbs().resolve(verbs).resolve("ibdev")).equals(device)) {
+      for (final String verbs : KernelFiles.names(host.verbs())) {
+        if (KernelFiles.text(host.verbs().resolve(verbs).resolve("ibdev")).equals(device)) {
           final Path file = host.verbsFiles().resolve(verbs);
           return Files.isReadable(file) && Files.isWritable(file);
         }
@@ -466,14 +459,14 @@ public record AdapterChoice(List<String> ports, boolean rails, String reason) {
         final boolean open,
         final Optional<PciDevice> pci,
         final String physicalFunction) {
-      final String state = HostFiles.text(folder.resolve("state"));
+      final String state = KernelFiles.text(folder.resolve("state"));
       return new RdmaPort(
           name,
           folder,
           state.isEmpty() || state.endsWith(": ACTIVE"),
           open,
-          HostFiles.text(folder.resolve("link_layer")),
-          rate(HostFiles.text(folder.resolve("rate"))),
+          KernelFiles.text(folder.resolve("link_layer")),
+          rate(KernelFiles.text(folder.resolve("rate"))),
           pci,
           physicalFunction);
     }

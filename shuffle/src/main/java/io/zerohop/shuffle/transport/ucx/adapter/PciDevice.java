@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.transport.ucx.adapter;
 
+import io.zerohop.device.posix.KernelFiles;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,7 +9,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Pattern;
-import java.util.stream.Stream;
 
 /**
  * The place of a device on the PCI bus, from the path of its folder in sysfs, which names every
@@ -70,7 +70,7 @@ record PciDevice(String address, List<String> bridges, int node) {
 
   private static int nodeOf(final Path device) {
     try {
-      return Integer.parseInt(HostFiles.text(device.resolve("numa_node")));
+      return Integer.parseInt(KernelFiles.text(device.resolve("numa_node")));
     } catch (final NumberFormatException e) {
       return -1;
     }
@@ -131,8 +131,7 @@ record PciDevice(String address, List<String> bridges, int node) {
   }
 
   /**
-   * The kernel's files about its devices. One that cannot be read says nothing: containers and
-   * virtual machines have a part of them only. Immutable.
+   * The kernel's files about its devices, which {@link KernelFiles} reads. Immutable.
    *
    * @param root where {@code sys}, {@code proc} and {@code dev} are mounted
    */
@@ -175,29 +174,6 @@ record PciDevice(String address, List<String> bridges, int node) {
     /** IPv4 routes. */
     Path routes() {
       return root.resolve("proc/net/route");
-    }
-
-    /** Returns the names in a folder, sorted; empty if it is missing. */
-    static List<String> names(final Path folder) {
-      try (Stream<Path> found = Files.list(folder)) {
-        return found.map(path -> path.getFileName().toString()).sorted().toList();
-      } catch (final IOException e) {
-        return List.of();
-      }
-    }
-
-    /** Returns the text of a file, without white space at its ends; empty if it cannot be read. */
-    static String text(final Path file) {
-      return String.join("\n", lines(file)).trim();
-    }
-
-    /** The lines of a file; none if it cannot be read. */
-    static List<String> lines(final Path file) {
-      try {
-        return Files.readAllLines(file);
-      } catch (final IOException e) {
-        return List.of();
-      }
     }
   }
 }

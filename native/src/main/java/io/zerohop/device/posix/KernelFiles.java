@@ -1,0 +1,120 @@
+package io.zerohop.device.posix;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/**
+ * Reads the kernel's files about this process and its machine. One that cannot be read says
+ * nothing: containers and virtual machines have a part of them only. Thread safe; nothing is
+ * cached.
+ */
+public final class KernelFiles {
+  private static final String NVIDIA = "0x10de";
+
+  /** Display controllers, to which GPUs without a display belong (PCI Code and ID Assignment). */
+  private static final String DISPLAY = "0x03";
+
+  private KernelFiles() {}
+
+  /** Returns the lines of a file; none if it cannot be read. */
+  public static List<String> lines(final Path file) {
+    try {
+      return Files.readAllLines(file);
+    } catch (final IOException e) {
+      return List.of();
+    }
+  }
+
+  /** Returns the text of a file, without white space at its ends; empty if it cannot be read. */
+  public static String text(final Path file) {
+    return String.join("\n", lines(file)).trim();
+  }
+
+  /** Returns the names in a folder, sorted; none if it cannot be read. */
+  public static List<String> names(final Path folder) {
+    try (Stream<Path> found = Files.list(folder)) {
+      return found.map(path -> path.getFileName().toString()).sorted().toList();
+    } catch (final IOException e) {
+      return List.of();
+    }
+  }
+
+  /** Returns the number that a file has; another one if it has none, but "max" for example. */
+  public static long number(final Path file, final long otherwise) {
+    final List<String> lines = lines(file);
+    return lines.isEmpty() ? otherwise : number(lines.get(0).trim(), otherwise);
+  }
+
+  /** Returns the number that a text is; another one if it is none. */
+  public static long number(final String text, final long otherwise) {
+    try {
+      return Long.parseLong(text);
+    } catch (final NumberFormatException e) {
+      return otherwise;
+    }
+  }
+
+  /**
+   * Returns the PCI addresses of NVIDIA's display and 3D controllers, with a driver or without.
+   *
+   * @param devices the folder of all PCI devices
+   */
+  public static List<String> nvidiaGpus(final Path devices) {
+    return names(devices).stream()
+        .filter(address -> text(devices.resolve(address).resolve("vendor")).equals(NVIDIA))
+        .filter(address -> text(devices.resolve(address).resolve("class")).startsWith(DISPLAY))
+        .toList();
+  }
+
+  /** A value of one control group. */
+  @FunctionalInterface
+  public interface GroupReading {
+    /**
+     * Reads it.
+     *
+     * @param second whether the group is of version 2 of control groups, and not of version 1
+     * @return {@link Long#MAX_VALUE} if the group limits nothing
+     */
+    long of(Path group, boolean second);
+  }
+
+  /**
+   * Returns the least value of the control groups that this process is in: its own, and those above
+   * it, whose limits bind it, too. {@link Long#MAX_VALUE} if none limits it.
+   *
+   * @param proc where {@code /proc} is mounted
+   * @param groups where control groups are mounted
+   * @param controller of version 1
+   */
+  public static long leastOfGroups(
+      final Path proc, final Path groups, final String controller, final GroupReading reading) {
+    long least = Long.MAX_VALUE;
+    for (final String line : lines(proc.resolve("self/cgroup"))) {
+      final String[] parts = line.split(":", 3);
+      if (parts.length == 3 && parts[1].isEmpty()) {
+        least = Math.min(least, leastOnTheWayUp(groups, parts[2], true, reading));
+      } else if (parts.length == 3 && List.of(parts[1].split(",")).contains(controller)) {
+        least =
+            Math.min(least, leastOnTheWayUp(groups.resolve(controller), parts[2], false, reading));
+      }
+    }
+    return least;
+  }
+
+  /** Inside a container only the root may be visible. */
+  private static long leastOnTheWayUp(
+      final Path root, final String group, final boolean second, final GroupReading reading) {
+    Path folder = root.resolve(group.substring(1)).normalize();
+    if (!folder.startsWith(root) || !Files.isDirectory(folder)) {
+      folder = root;
+    }
+    long least = Long.MAX_VALUE;
+    for (; folder != null && folder.startsWith(root); folder = folder.getParent()) {
+      least = Math.min(least, reading.of(folder, second));
+    }
+    return least;
+  }
+}
