@@ -54,14 +54,7 @@ object GpuDamage {
   }
 
   /** Of a fetch of which nobody wants to hear. */
-  private[gpu] def quiet: Fetches.Listener = new Fetches.Listener {
-    override def fetched(
-        source: BlockSource,
-        link: Link,
-        blocks: java.util.List[Block],
-        bytes: Long): Unit = ()
-    override def waited(nanos: Long): Unit = ()
-  }
+  private[gpu] def quiet: Fetches.Listener = new Fetches.Listener {}
 
   private def flip(node: ShuffleNode, block: FetchedBlock): Unit = {
     if (block.ready != null) block.awaitReady()

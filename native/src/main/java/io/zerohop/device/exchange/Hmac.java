@@ -29,7 +29,7 @@ public final class Hmac {
     }
   }
 
-  /** Returns as many random bytes, for a secret or a nonce. */
+  /** Returns {@code count} random bytes, for a secret or a nonce. */
   public static byte[] random(final int count) {
     final byte[] bytes = new byte[count];
     RANDOM.nextBytes(bytes);

@@ -51,12 +51,12 @@ public final class AvailableMemory {
   }
 
   long limit() {
-    return leastOfGroups(AvailableMemory::limitOf);
+    return minOfGroups(AvailableMemory::limitOf);
   }
 
   long measure() {
     return Math.max(
-        0, Math.min(machineBytes(), leastOfGroups(AvailableMemory::left)) - HEADROOM_BYTES);
+        0, Math.min(machineBytes(), minOfGroups(AvailableMemory::left)) - HEADROOM_BYTES);
   }
 
   /**
@@ -87,29 +87,30 @@ public final class AvailableMemory {
     return field(proc.resolve("meminfo"), "MemAvailable:", Long.MAX_VALUE >> 10) << 10;
   }
 
-  private long leastOfGroups(final GroupReading reading) {
-    return KernelFiles.leastOfGroups(proc, cgroups, "memory", reading);
+  private long minOfGroups(final GroupReading reading) {
+    return KernelFiles.minOfGroups(proc, cgroups, "memory", reading);
   }
 
   /** Limit less use, where file pages that the kernel can drop do not count as used. */
-  private static long left(final Path folder, final boolean second) {
-    final long limit = limitOf(folder, second);
+  private static long left(final Path folder, final boolean isVersion2) {
+    final long limit = limitOf(folder, isVersion2);
     if (limit == Long.MAX_VALUE) {
       return limit;
     }
     final long used =
-        KernelFiles.number(folder.resolve(second ? "memory.current" : "memory.usage_in_bytes"), 0);
+        KernelFiles.number(
+            folder.resolve(isVersion2 ? "memory.current" : "memory.usage_in_bytes"), 0);
     final Path statistics = folder.resolve("memory.stat");
-    final String prefix = second ? "" : "total_";
+    final String prefix = isVersion2 ? "" : "total_";
     final long droppable =
         field(statistics, prefix + "inactive_file", 0)
             + field(statistics, prefix + "active_file", 0);
     return limit - used + Math.min(used, droppable);
   }
 
-  private static long limitOf(final Path folder, final boolean second) {
+  private static long limitOf(final Path folder, final boolean isVersion2) {
     return KernelFiles.number(
-        folder.resolve(second ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
+        folder.resolve(isVersion2 ? "memory.max" : "memory.limit_in_bytes"), Long.MAX_VALUE);
   }
 
   private static long field(final Path file, final String name, final long otherwise) {

@@ -42,13 +42,16 @@ public final class KernelFiles {
     }
   }
 
-  /** Returns the number that a file has; another one if it has none, but "max" for example. */
+  /**
+   * Returns the number in the first line of a file; {@code otherwise} if there is none, as for
+   * "max".
+   */
   public static long number(final Path file, final long otherwise) {
     final List<String> lines = lines(file);
     return lines.isEmpty() ? otherwise : number(lines.get(0).trim(), otherwise);
   }
 
-  /** Returns the number that a text is; another one if it is none. */
+  /** Returns the number that a text is; {@code otherwise} if it is none. */
   public static long number(final String text, final long otherwise) {
     try {
       return Long.parseLong(text);
@@ -75,46 +78,45 @@ public final class KernelFiles {
     /**
      * Reads it.
      *
-     * @param second whether the group is of version 2 of control groups, and not of version 1
+     * @param isVersion2 whether the group is of version 2 of control groups, and not of version 1
      * @return {@link Long#MAX_VALUE} if the group limits nothing
      */
-    long of(Path group, boolean second);
+    long of(Path group, boolean isVersion2);
   }
 
   /**
-   * Returns the least value of the control groups that this process is in: its own, and those above
-   * it, whose limits bind it, too. {@link Long#MAX_VALUE} if none limits it.
+   * Returns the minimum of a value over the control groups that this process is in: its own, and
+   * those above it, whose limits bind it, too. {@link Long#MAX_VALUE} if none limits it.
    *
    * @param proc where {@code /proc} is mounted
    * @param groups where control groups are mounted
    * @param controller of version 1
    */
-  public static long leastOfGroups(
+  public static long minOfGroups(
       final Path proc, final Path groups, final String controller, final GroupReading reading) {
-    long least = Long.MAX_VALUE;
+    long min = Long.MAX_VALUE;
     for (final String line : lines(proc.resolve("self/cgroup"))) {
       final String[] parts = line.split(":", 3);
       if (parts.length == 3 && parts[1].isEmpty()) {
-        least = Math.min(least, leastOnTheWayUp(groups, parts[2], true, reading));
+        min = Math.min(min, minFromGroupUp(groups, parts[2], true, reading));
       } else if (parts.length == 3 && List.of(parts[1].split(",")).contains(controller)) {
-        least =
-            Math.min(least, leastOnTheWayUp(groups.resolve(controller), parts[2], false, reading));
+        min = Math.min(min, minFromGroupUp(groups.resolve(controller), parts[2], false, reading));
       }
     }
-    return least;
+    return min;
   }
 
   /** Inside a container only the root may be visible. */
-  private static long leastOnTheWayUp(
-      final Path root, final String group, final boolean second, final GroupReading reading) {
+  private static long minFromGroupUp(
+      final Path root, final String group, final boolean isVersion2, final GroupReading reading) {
     Path folder = root.resolve(group.substring(1)).normalize();
     if (!folder.startsWith(root) || !Files.isDirectory(folder)) {
       folder = root;
     }
-    long least = Long.MAX_VALUE;
+    long min = Long.MAX_VALUE;
     for (; folder != null && folder.startsWith(root); folder = folder.getParent()) {
-      least = Math.min(least, reading.of(folder, second));
+      min = Math.min(min, reading.of(folder, isVersion2));
     }
-    return least;
+    return min;
   }
 }

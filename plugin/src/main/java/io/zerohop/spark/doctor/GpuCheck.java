@@ -12,15 +12,16 @@ import io.zerohop.spark.doctor.Examination.Check;
 import io.zerohop.spark.doctor.Examination.Notes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Checks the driver, the kernels, the links between GPUs, and whether they map each other's memory.
  *
  * @param wanted whether RAPIDS is configured
- * @param onTheBus NVIDIA GPUs that the machine has, seen or not
+ * @param onTheBus counts the NVIDIA GPUs that the machine has, seen or not, which may hang
  */
-record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
+record GpuCheck(Gpus gpus, boolean wanted, LongSupplier onTheBus) implements Check {
   private static final int TRIAL_BYTES = 2 << 20;
   private static final String SEE_DRIVER =
       "install NVIDIA's driver, or give the container the GPUs (--gpus all, the device plugin of"
@@ -61,10 +62,10 @@ record GpuCheck(Gpus gpus, boolean wanted, long onTheBus) implements Check {
               .because(absence)
               .orRemedy(SEE_DRIVER));
     }
-    return onTheBus > 0
+    final long there = onTheBus.getAsLong();
+    return there > 0
         ? Item.DRIVER.warn(
-            Message.of(
-                    "the machine has " + onTheBus + " NVIDIA GPUs, and this process can use none")
+            Message.of("the machine has " + there + " NVIDIA GPUs, and this process can use none")
                 .because(absence)
                 .orRemedy(SEE_DRIVER))
         : Item.DRIVER.skip(Message.of("no GPU is needed").because(absence.happened()));

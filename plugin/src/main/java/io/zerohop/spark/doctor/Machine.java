@@ -98,7 +98,7 @@ public final class Machine {
         .run(
             Item.DRIVER,
             LONG,
-            new GpuCheck(gpus, wanted.rapids(), SystemFiles.SYSTEM.gpusOnTheBus()))
+            new GpuCheck(gpus, wanted.rapids(), SystemFiles.SYSTEM::gpusOnTheBus))
         .run(Item.LIBUCX, LONG, notes -> ucx(notes, noUcx))
         .run(Item.ADAPTERS, LONG, this::adapters);
     if (measures) {

@@ -15,7 +15,7 @@ public record SystemFiles(Path root) {
   public static final SystemFiles SYSTEM = new SystemFiles(Path.of("/"));
 
   /** The lines of a file; none if it cannot be read. */
-  public List<String> lines(final String file) {
+  List<String> lines(final String file) {
     return KernelFiles.lines(root.resolve(file));
   }
 
@@ -47,11 +47,11 @@ public record SystemFiles(Path root) {
   /** Threads that the tightest control group leaves; empty if none limits them. */
   OptionalLong threadsLeftByGroups() {
     return limited(
-        KernelFiles.leastOfGroups(
+        KernelFiles.minOfGroups(
             root.resolve("proc"),
             root.resolve("sys/fs/cgroup"),
             "pids",
-            (group, second) -> {
+            (group, isVersion2) -> {
               final long limit = KernelFiles.number(group.resolve("pids.max"), Long.MAX_VALUE);
               return limit == Long.MAX_VALUE
                   ? limit

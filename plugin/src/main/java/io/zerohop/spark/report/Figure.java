@@ -10,9 +10,10 @@ import java.util.function.ToLongFunction;
 
 /**
  * A metric of executors that the tab shows, too: by executor in a table, and added up over time. A
- * constant is all that a figure takes; what is done with it follows from its metric. One that only
- * rises keeps its value when its executor is gone, and any other one becomes 0. One of executors
- * with GPU memory is shown where there are such executors. Bytes are shown as sizes.
+ * constant is all that a figure takes; what is done with it follows from its metric, which counts
+ * bytes, and not those of a node's keeper. One that only rises keeps its value when its executor is
+ * gone, and any other one becomes 0. One of executors with GPU memory is shown where there are such
+ * executors. Bytes are shown as sizes.
  */
 public enum Figure {
   DEVICE_USED(Metric.DEVICE_USED, "deviceUsed", "GPU memory", "Held in GPU memory"),
@@ -40,6 +41,9 @@ public enum Figure {
    * @param tip what its column says at length
    */
   Figure(final Metric metric, final String field, final String title, final String tip) {
+    if (!metric.unit().equals("bytes") || metric.owner() == Metric.Owner.KEEPER) {
+      throw new IllegalArgumentException(metric + " cannot be limited or added up as bytes are");
+    }
     this.metric = metric;
     this.field = field;
     this.title = title;
@@ -78,6 +82,9 @@ public enum Figure {
     public static Figures read(final JsonNode fields) {
       return of(
           figure -> {
+            if (!fields.isObject()) {
+              return -1;
+            }
             final JsonNode value = fields.path(figure.field);
             return value.isNull() || value.isMissingNode()
                 ? 0

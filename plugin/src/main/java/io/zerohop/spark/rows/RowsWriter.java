@@ -327,7 +327,7 @@ public final class RowsWriter<K, V, C> extends ShuffleWriter<K, V> {
    * <p>Not thread safe: one per map task.
    */
   private static class RowChecksums {
-    /** Those that nobody asks for. */
+    /** Computes nothing. */
     private static final RowChecksums NONE = new RowChecksums();
 
     /**

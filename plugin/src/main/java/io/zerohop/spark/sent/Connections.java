@@ -51,8 +51,8 @@ import scala.reflect.ClassTag$;
 
 /**
  * Connections of our own to block ports of executors, with the proof and the encryption that
- * Spark's own have, and the links to owners that they are. Thread safe; owns them, and some threads
- * of Netty's.
+ * Spark's own have, and the links to owners over them. Thread safe. Owns the connections, and some
+ * threads of Netty's; the carrier closes the links.
  */
 final class Connections {
   /** Settings of Spark's own block transfer hold for these, too. */

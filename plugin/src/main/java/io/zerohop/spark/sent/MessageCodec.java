@@ -55,7 +55,7 @@ enum MessageCodec {
   private final Step compressing;
   private final Step expanding;
 
-  /** Takes the rest of a buffer to the rest of another; returns how many bytes it takes there. */
+  /** Writes the rest of a buffer to another, in another form; returns the bytes written. */
   private interface Step {
     int run(ByteBuffer from, ByteBuffer to);
   }

@@ -97,7 +97,7 @@ final class PortRoad implements Road {
 
   private void open(final Connection made) {
     lanes.add(new Lane(made, new AtomicInteger()));
-    made.onClosed(this::close);
+    made.onClosed(this::connectionLost);
     if (closed) {
       made.close(); // Whoever closed the road did not see it.
     }
@@ -284,6 +284,13 @@ final class PortRoad implements Road {
   @Override
   public boolean alive() {
     return !closed;
+  }
+
+  private void connectionLost() {
+    if (!closed) {
+      LOG.debug("a connection to a reader was lost");
+    }
+    close();
   }
 
   @Override

@@ -119,7 +119,7 @@ final class ServedLinks implements AutoCloseable {
     this.reading = reading;
   }
 
-  /** A question or a farewell comes; returns what takes it, null if there is no room for it. */
+  /** Returns what takes a question or a farewell that comes; null if there is no room for it. */
   @Nullable ArrivingWord arriving(final UploadId id) {
     final int bytes = id.length();
     if (bytes > MAX_QUESTION_BYTES) {

@@ -48,10 +48,10 @@ public final class Uploads {
     /** Keeps bytes that have come; called with the lock held, and not once it is over. */
     abstract void put(int at, ByteBuffer piece);
 
-    /** It is there as a whole, and over. By the executor. */
+    /** Reads it, now that it is there as a whole. The executor calls this. */
     abstract void read();
 
-    /** It is over, and will not be read. */
+    /** Ends it without reading it. */
     abstract void dropped(String why);
 
     /** The next bytes, no more altogether than the upload's id says. */
@@ -337,12 +337,12 @@ public final class Uploads {
       this.end = end;
     }
 
-    /** Returns a body that names no sender. */
+    /** Returns the body of a word that names no sender. */
     static ByteBuffer body(final ByteBuffer words) {
       return summed(ByteBuffer.allocate(words.remaining() + SUM_BYTES).put(words.duplicate()));
     }
 
-    /** Returns a body that does. */
+    /** Returns the body of a word that names its sender. */
     static ByteBuffer body(final String sender, final ByteBuffer words) {
       final byte[] name = sender.getBytes(StandardCharsets.UTF_8);
       final ByteBuffer body =

@@ -14,7 +14,7 @@ class GpuCheckTest {
 
   private List<Finding> findings(final boolean wanted, final long onTheBus) {
     final Notes notes = new Notes();
-    new GpuCheck(gpus, wanted, onTheBus).run(notes);
+    new GpuCheck(gpus, wanted, () -> onTheBus).run(notes);
     assertThat(gpus.held()).as("segments and streams").isZero();
     return notes.findings();
   }

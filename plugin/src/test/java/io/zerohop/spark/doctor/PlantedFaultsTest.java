@@ -178,7 +178,7 @@ class PlantedFaultsTest {
   void thereIsNoKernelForTheGpu() throws Exception {
     final HostGpus gpus = new HostGpus(1, 0);
     gpus.refusal = "cuda:0: cuModuleLoadDataEx failed: CUDA_ERROR_NO_BINARY_FOR_GPU (209)";
-    final Finding found = find(Item.KERNELS, new GpuCheck(gpus, true, 1));
+    final Finding found = find(Item.KERNELS, new GpuCheck(gpus, true, () -> 1));
     assertThat(found.verdict()).isEqualTo(Verdict.FAIL);
     assertThat(found.message().happened()).contains("NO_BINARY_FOR_GPU");
     assertThat(found.message().remedy()).contains("ZEROHOP_CUDA_ARCHS");

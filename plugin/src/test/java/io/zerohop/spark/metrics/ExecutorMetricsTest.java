@@ -9,6 +9,8 @@ import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.spark.metrics.Metric.Owner;
+import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
+import io.zerohop.spark.report.Figure;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -75,6 +77,23 @@ class ExecutorMetricsTest {
           .containsExactly(1L, 2L, 3L, 4L, 5L, 6L, 7L, 8L, 9L, 10L);
     }
     leaks.check();
+  }
+
+  @Test
+  void figuresOfTheTabAreMetricsOfAnExecutorWithGpuMemory() {
+    try (ShuffleNode node =
+        ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), new FakeGpuDevice())) {
+      final ExecutorMetrics metrics = new ExecutorMetrics(node.fetches());
+      metrics.watch(node);
+      assertThat(metrics.metricRegistry().getNames())
+          .containsAll(
+              Stream.of(Figure.values())
+                  .map(Figure::metric)
+                  .filter(one -> one.owner() != Owner.ANY)
+                  .map(Metric::key)
+                  .toList());
+      assertThat(metrics.value(Metric.DEVICE_LIMIT.key())).isPositive();
+    }
   }
 
   @Test

@@ -7,7 +7,6 @@ import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
-import io.zerohop.shuffle.block.Link;
 import io.zerohop.shuffle.extent.ExtentList.ExtentConsumer;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
@@ -97,7 +96,7 @@ class UnsafeRowRecordsTest {
         (source, wanted, sink) -> {
           throw new AssertionError("staged: " + wanted);
         },
-        new Unheard(),
+        new Fetches.Listener() {},
         () -> false);
   }
 
@@ -167,14 +166,5 @@ class UnsafeRowRecordsTest {
       final int from = partition == 0 ? 0 : ends[partition - 1];
       consumer.extent(bytes.addressOffset() + from, ends[partition] - from);
     }
-  }
-
-  private static final class Unheard implements Fetches.Listener {
-    @Override
-    public void fetched(
-        final BlockSource source, final Link link, final List<Block> blocks, final long bytes) {}
-
-    @Override
-    public void waited(final long nanos) {}
   }
 }

@@ -14,6 +14,7 @@ import io.zerohop.spark.report.ShuffleReport.Flow;
 import io.zerohop.spark.report.ShuffleReport.Keeper;
 import io.zerohop.spark.report.ShuffleReport.Memory;
 import io.zerohop.spark.report.ShuffleReport.Moved;
+import io.zerohop.spark.report.ShuffleReport.ReportJson;
 import io.zerohop.spark.report.ShuffleReport.ShuffleUse;
 import java.io.ByteArrayInputStream;
 import java.io.InputStream;
@@ -148,6 +149,12 @@ class HostileLogTest {
         reports.add(keeps(keeper(1, bad)));
         reports.add(new ShuffleReport("a", "", bad, null, null, null, null, null));
       }
+    }
+    for (final String noObject : List.of("5", "\"x\"", "[]", "true")) {
+      reports.add(
+          ReportJson.read(
+              "{\"executorId\":\"a\",\"timeMillis\":1,\"memory\":" + noObject + "}",
+              ShuffleReport.class));
     }
     reports.add(keeps(new Keeper(1, LONG, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)));
     reports.add(use(-1, List.of(), Map.of(), 0, Map.of()));

@@ -57,9 +57,9 @@ public final class Catalog {
 
   /**
    * Takes over the batches' regions and makes the map output visible. An output of the same key is
-   * replaced. Of an output whose bytes are still on their way, a reference is taken of each of its
-   * regions and of the one of its entry, for as long as anything may be written to them: readers
-   * find it, and wait until it is ready ({@link OwnOutput#ready}).
+   * replaced. Without {@code ready}, this takes a reference of each region and of the entry's: the
+   * caller releases them when nothing writes to them any more. Readers find the output and wait
+   * ({@link OwnOutput#ready}).
    *
    * @param registration what {@link #registration} said when the writer began
    * @param ready whether its bytes are there

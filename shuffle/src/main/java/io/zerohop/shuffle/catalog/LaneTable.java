@@ -20,8 +20,8 @@ import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The owner's side of the lanes: hands blocks of lanes to peers, and finds the open leases. Thread
- * safe. Does not own the memory.
+ * The owner's side of the lanes ({@link LanePool} is the reader's): hands blocks of lanes to peers,
+ * and finds the open leases. Thread safe. Does not own the memory.
  *
  * <p>Whoever drops the leases of a block says so in the block's generation first, see {@link
  * LaneLayout}: a reader that lives on, and does not know yet that its connection is lost, finds out
@@ -296,8 +296,7 @@ public final class LaneTable implements LeaseBarrier {
           return null;
         }
         // Counted before the look at the connection: whoever sees it closed and then counts no
-        // lease
-        // may unmap the owner's memory.
+        // lease may unmap the owner's memory.
         open.incrementAndGet();
         if (!isOurs()) {
           open.decrementAndGet();
@@ -311,8 +310,8 @@ public final class LaneTable implements LeaseBarrier {
           return new Lease(lane, epoch);
         }
         // Somebody else uses the lane: we were dropped since the look, or one who was dropped
-        // before
-        // us has stored late. It is left to him; a store over his would let go what he reads.
+        // before us has stored late. It is left to him; a store over his would let go what he
+        // reads.
         open.decrementAndGet();
       }
     }

@@ -80,7 +80,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
 
   /**
    * Says that nothing of the memory changes any more. The list of shuffles stays as it is, since a
-   * keeper goes on by it.
+   * keeper goes on by it. Called by {@code OwnMemory.freeze} alone.
    */
   public synchronized void end() {
     ended = true;
@@ -424,7 +424,7 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
       return new UnsafeBuffer(root.buffer(), LANES, LaneLayout.BYTES);
     }
 
-    /** Returns the cell at which the search for a shuffle comes after so many others. */
+    /** Returns the cell that the search for a shuffle looks at in a step, from 0. */
     static int cell(final int shuffleId, final int step) {
       return (shuffleId + step) & (DIRECTORY_CELLS - 1);
     }

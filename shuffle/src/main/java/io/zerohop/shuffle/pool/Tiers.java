@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.atomic.LongAdder;
-import org.agrona.CloseHelper;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -90,7 +89,13 @@ public final class Tiers implements SegmentResolver, AutoCloseable {
    */
   @Override
   public void close() {
-    CloseHelper.closeAll(all);
+    try {
+      host.close();
+    } finally {
+      if (device != null) {
+        device.close();
+      }
+    }
   }
 
   /**

@@ -81,7 +81,7 @@ public final class MapOutput implements AutoCloseable {
   }
 
   /**
-   * Begins an output in a node's memory, which the caller closes.
+   * Begins an output in a node's memory. The caller closes the output.
    *
    * @param mapId the map task attempt; no two outputs of a shuffle share it
    * @param partitions reduce partitions of the shuffle

@@ -55,7 +55,7 @@ public final class OwnOutputs implements BlockHolder {
     this.ending = ending;
   }
 
-  /** A map output was begun, which is to end. */
+  /** Notes a map output that was begun, until {@link #ended}. */
   void begun(final MapOutput output, final int shuffleId) {
     accessTimes.touch(shuffleId);
     open.add(output);

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
 import io.zerohop.shuffle.catalog.RootSegment.RootLayout;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.pool.SegmentIds;
+import io.zerohop.shuffle.pool.Tier;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Random;
@@ -71,7 +72,7 @@ class RootSegmentTest {
 
   @Test
   void retiredSegmentsAreSeen() {
-    final long id = root.register(SegmentIds::lentId);
+    final long id = root.register((generation, slot) -> SegmentIds.id(generation, Tier.HOST, slot));
     assertThat(view.inUse(id)).isTrue();
     root.retire(id);
     assertThat(view.inUse(id)).isFalse();

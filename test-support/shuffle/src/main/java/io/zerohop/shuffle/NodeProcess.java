@@ -2,6 +2,7 @@ package io.zerohop.shuffle;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.ChildJvm;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
@@ -68,6 +69,7 @@ final class NodeProcess implements AutoCloseable {
   private final BufferedReader answers;
   private final BufferedWriter commands;
   private final Location location;
+  private boolean isPaused;
 
   NodeProcess(final java.nio.file.Path base, final String executorId) throws IOException {
     this(List.of(), base, executorId);
@@ -154,16 +156,13 @@ final class NodeProcess implements AutoCloseable {
 
   /** SIGSTOP: it lives, but says and does nothing until {@link #resume}. */
   void pause() throws IOException, InterruptedException {
-    signal("STOP");
+    isPaused = true;
+    ChildJvm.stop(process.pid());
   }
 
   void resume() throws IOException, InterruptedException {
-    signal("CONT");
-  }
-
-  private void signal(final String name) throws IOException, InterruptedException {
-    final String command = "kill -" + name + " " + process.pid();
-    assertThat(new ProcessBuilder("sh", "-c", command).start().waitFor()).isZero();
+    ChildJvm.signal(process.pid(), "CONT");
+    isPaused = false;
   }
 
   /** SIGKILL, and waits until it is dead. */
@@ -172,10 +171,12 @@ final class NodeProcess implements AutoCloseable {
     assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
   }
 
-  /** Lets it end in good order, unless it was killed. */
+  /** Lets it end in good order, unless it was killed. One that is paused still is killed. */
   @Override
   public void close() throws IOException {
-    if (process.isAlive()) {
+    if (isPaused) {
+      process.destroyForcibly().onExit().join();
+    } else if (process.isAlive()) {
       commands.close();
       try {
         assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();

@@ -153,8 +153,7 @@ public class RemotePeer implements AutoCloseable {
    * transfers that get nowhere although it does. Closes it if nothing was read from it for long:
    * who is just about to read finds it closed, and connects anew.
    *
-   * @param conf how long it may say nothing at all, a transfer may wait for its next byte, and it
-   *     may be idle
+   * @param conf has the limits of silence, of a transfer without a next byte, and of idle time
    * @return whether it is alive
    */
   public final boolean check(final Config conf) {

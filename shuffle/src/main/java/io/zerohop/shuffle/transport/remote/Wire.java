@@ -14,10 +14,10 @@ import org.agrona.collections.LongArrayList;
 
 /**
  * The questions that readers ask owners over a {@link
- * io.zerohop.shuffle.transport.ControlChannel.ControlLink}, big-endian: one byte that names the
- * question, and what it needs. Texts and keys are four bytes of length and the bytes. Both ends are
- * of one application and so of one version; the version is checked even so, since a rolling change
- * of jars would else be read wrongly.
+ * io.zerohop.shuffle.transport.ControlChannel.ControlLink}, and the answer about blocks,
+ * big-endian: one byte that names the question, and what it needs. Texts and keys are four bytes of
+ * length and the bytes. Both ends are of one application and so of one version; the version is
+ * checked even so, since a rolling change of jars would else be read wrongly.
  *
  * <pre>
  *  HELLO  version, where to send to, would it         -> version, incarnation, and what the

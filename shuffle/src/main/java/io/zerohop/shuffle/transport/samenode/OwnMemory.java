@@ -33,7 +33,7 @@ public final class OwnMemory implements BlockMemory {
   private volatile boolean frozen;
 
   /**
-   * Pools and a catalog behind a root segment.
+   * Creates pools and a catalog behind a root segment.
    *
    * @param root owned once this returns
    * @param self names this executor in messages

@@ -322,13 +322,16 @@ final class Peer implements BlockMemory {
         : unlessMapping(0L, () -> unmapped || !link.alive() ? 0 : root.lendable());
   }
 
-  /** Looks at what is mapped. Does not wait: while a segment is being mapped, it does not look. */
-  private <T> T unlessMapping(final T otherwise, final Supplier<T> look) {
+  /**
+   * Runs something with the mapping lock, unless another thread has that. Does not wait. Unmaps
+   * nothing by itself: an action that does has to make sure that no lease is open.
+   */
+  private <T> T unlessMapping(final T otherwise, final Supplier<T> action) {
     if (!mapping.tryLock()) {
       return otherwise;
     }
     try {
-      return look.get();
+      return action.get();
     } finally {
       mapping.unlock();
     }

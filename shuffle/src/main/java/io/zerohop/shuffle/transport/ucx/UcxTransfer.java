@@ -255,7 +255,7 @@ final class UcxTransfer extends RemoteTransfer {
   }
 
   /**
-   * Returns the segments that gets read.
+   * Returns the segments to read by gets.
    *
    * @param gpuByFabric whether no get reads those in GPU memory
    */

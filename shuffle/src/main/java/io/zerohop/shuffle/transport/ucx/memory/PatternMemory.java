@@ -176,7 +176,7 @@ public final class PatternMemory implements AutoCloseable {
   }
 
   /**
-   * Gives pieces of so many bytes from its beginning, where this process reaches them.
+   * Visits the first bytes in pieces, where this process reaches them.
    *
    * @param writes whether they are written, and not read
    */

@@ -1,9 +1,6 @@
 package io.zerohop.shuffle.transport.ucx;
 
-import static org.assertj.core.api.Assertions.assertThat;
-
 import io.zerohop.device.ChildJvm;
-import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.pool.Tier;
 import io.zerohop.shuffle.transport.remote.Carrier.Completion;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine;
@@ -11,8 +8,6 @@ import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxEndpoint;
 import io.zerohop.shuffle.transport.ucx.engine.UcxEngine.UcxMemory;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -60,27 +55,12 @@ final class MemoryOwner implements AutoCloseable {
 
   /** SIGSTOP; returns when it is. */
   void stop() throws Exception {
-    signal("STOP");
-    TestNodes.eventually("the owner is stopped", () -> state() == 'T');
+    ChildJvm.stop(process.pid());
   }
 
   /** SIGKILL. */
   void kill() throws Exception {
-    signal("KILL");
-  }
-
-  private void signal(final String name) throws Exception {
-    final String command = "kill -" + name + " " + process.pid();
-    assertThat(new ProcessBuilder("sh", "-c", command).start().waitFor()).isZero();
-  }
-
-  private char state() {
-    try {
-      final String stat = Files.readString(Path.of("/proc/" + process.pid() + "/stat"));
-      return stat.charAt(stat.lastIndexOf(')') + 2);
-    } catch (final IOException e) {
-      return '?';
-    }
+    ChildJvm.signal(process.pid(), "KILL");
   }
 
   @Override
