@@ -285,6 +285,12 @@ def session(out, commit_file, file):
     ]
     short = [{key: of for key, of in row.items() if key != "classes"} for row in rows]
     value = measurement(pathlib.Path(out).stem, commit_file, short + grown)
+    value["setting"] = {
+        "scale": rows[0]["scale"],
+        "queries": len(os.environ.get("QUERIES", "").split()) or 103,
+    }
+    if os.environ.get("MORE"):
+        value["setting"]["more"] = os.environ["MORE"]
     about = f"TPC-DS scale {rows[0]['scale']:g}, {value['host']['gpus']} GPUs, round {rounds[OURS][-1]['iteration']} over round {rounds[OURS][0]['iteration']}"
     value["growth"] = {
         case: {of: round(last[of] / first[of], 3) for of in HELD if first.get(of)}
