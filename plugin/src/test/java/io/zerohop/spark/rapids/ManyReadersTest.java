@@ -80,7 +80,8 @@ class ManyReadersTest {
 
   private static void check(final String what, final long kept) {
     record(what, kept);
-    assertThat(kept - sort)
+    // What the JVM itself frees meanwhile may make sort shuffle's negative.
+    assertThat(kept - Math.max(0, sort))
         .as("bytes of %s: %s kept, %s with sort shuffle", what, kept, sort)
         .isLessThan(MAX_BYTES);
   }
