@@ -14,8 +14,8 @@ import java.util.List;
  * or does not end is a finding, and the next one goes on. Used by one thread.
  *
  * <p>What decides at run time is asked itself wherever it can be: there is no second opinion that
- * could differ. Classes of this package whose names begin with {@code Spark} need Spark; no other
- * one does.
+ * could differ. Classes of this package whose names begin with {@code Spark} need Spark, and so
+ * does {@link RunningDoctor}; no other one does.
  */
 public final class Examination {
   /** How long an interrupted check may take to clean up. */

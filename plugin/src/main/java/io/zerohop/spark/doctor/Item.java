@@ -5,8 +5,8 @@ import io.zerohop.spark.doctor.Finding.Verdict;
 import java.util.Locale;
 
 /**
- * All items that the doctor checks, in the order of its report. docs/doctor.md is generated from
- * it.
+ * All items that the doctor checks, in the order of docs/doctor.md, which is generated from it. A
+ * report has them in the order in which they are run.
  */
 public enum Item {
   JAVA(
@@ -112,7 +112,7 @@ public enum Item {
       "the pool sizes by `auto` on this machine, in host and GPU memory",
       "warn: less than 512 MiB, with the remedy"),
   RATES(
-      "GB/s of every path, compared with a minimum for this kind of machine",
+      "GB/s of host memory, of GPUs, of staged blocks and of UCX, compared with a minimum for this kind of machine",
       "warn: less than half of that minimum");
 
   private final String looks;

@@ -18,7 +18,6 @@ import java.util.EnumMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.function.ToLongFunction;
 
 /** The page, part by part: first whether shuffles are fast, then why not, then all numbers. */
 final class PageContent {
@@ -249,12 +248,7 @@ final class PageContent {
         new PagedTable<Series>("pools").executor("Executor", Series::executorId);
     for (final Figure figure : Figure.values()) {
       if (gpu || figure.metric().owner() != Metric.Owner.GPU) {
-        final ToLongFunction<Series> value = one -> one.last().get(figure);
-        if (figure.metric().unit().equals("bytes")) {
-          table.size(figure.title(), figure.tip(), value);
-        } else {
-          table.number(figure.title(), figure.tip(), value);
-        }
+        table.size(figure.title(), figure.tip(), one -> one.last().get(figure));
       }
     }
     table.render(page, snapshot.memory(), query);

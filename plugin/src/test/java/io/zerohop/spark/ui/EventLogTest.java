@@ -116,6 +116,9 @@ class EventLogTest {
     final String fields =
         "\"hostUsed\":1,\"hostLimit\":2,\"deviceUsed\":3,\"deviceLimit\":4,\"files\":5,"
             + "\"overflowed\":6,\"spilledToHost\":7,\"spilledToFiles\":8";
+    assertThat(fields.split(","))
+        .as("a new figure is to be added above")
+        .hasSameSizeAs(Figure.values());
     for (final String field : fields.split(",")) {
       assertThat(ReportJson.write(memory)).contains(field).contains("\"keeper\":null");
       assertThat(ReportJson.write(new Point(9, memory.figures()))).contains(field);

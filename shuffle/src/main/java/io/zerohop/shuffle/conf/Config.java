@@ -346,8 +346,8 @@ public record Config(
               max = "1t",
               since = "0.2.0",
               doc =
-                  "Size of the receive buffers that one reader reserves at once for blocks"
-                      + " that cannot be read in place.")
+                  "Size of the receive buffers that one reader reserves for blocks it cannot read in place. "
+                      + "With a GPU, also the size of the rows that it reads in place under one lease.")
           long windowSize,
       @Key(
               name = "fetch.receiveBuffers",
@@ -357,8 +357,8 @@ public record Config(
               max = "1t",
               since = "0.3.0",
               doc =
-                  "Maximum size of the receive buffers of all readers of an executor, for blocks"
-                      + " that cannot be read in place.")
+                  "Maximum size of the receive buffers of an executor's readers. "
+                      + "Also the maximum that an owner sends to all readers concurrently.")
           long receiveBuffers) {}
 
   /** Shuffles of the RAPIDS Accelerator. */
