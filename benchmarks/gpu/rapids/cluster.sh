@@ -201,6 +201,11 @@ vary() { # a variation of a contender
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
       ;;
     keeper) echo "--conf spark.zerohop.keeper=true" ;;
+    # Few reduce tasks of a size for GPUs.
+    fat)
+      echo "--conf spark.sql.adaptive.coalescePartitions.parallelismFirst=false
+        --conf spark.sql.adaptive.advisoryPartitionSizeInBytes=${FAT:-256m}"
+      ;;
     sync) echo "--conf spark.zerohop.device.asyncCommit=false" ;;
     unsummed) echo "--conf spark.zerohop.checksum.enabled=false" ;;
     packed) echo "--conf spark.zerohop.rapids.kudo.enabled=false" ;;
@@ -210,7 +215,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, fat, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac

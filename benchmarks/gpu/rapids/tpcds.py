@@ -43,21 +43,21 @@ def compact(groups):
     return rows, found
 
 
-def ratios(found, partitions, other):
+def ratios(found, partitions, other, ours=OURS):
     """How many times as fast ours is, for each query that both have run."""
     pairs = {}
     for (parts, query), cases in found.items():
-        if parts == partitions and all("seconds" in cases.get(case, {}) for case in (OURS, other)):
-            pairs[query] = cases[other]["seconds"] / cases[OURS]["seconds"]
+        if parts == partitions and all("seconds" in cases.get(case, {}) for case in (ours, other)):
+            pairs[query] = cases[other]["seconds"] / cases[ours]["seconds"]
     return pairs
 
 
-def beyond_spread(found, partitions, other, pairs, least):
+def beyond_spread(found, partitions, other, pairs, least, ours=OURS):
     """Queries whose ratio stays below the least one with the spreads of both in its favour."""
     slow = []
     for query, ratio in pairs.items():
         cases = found[partitions, query]
-        if ratio * (1 + cases[OURS]["spread"] + cases[other]["spread"]) < least:
+        if ratio * (1 + cases[ours]["spread"] + cases[other]["spread"]) < least:
             slow.append(query)
     return slow
 
@@ -97,20 +97,13 @@ def summarise(found):
             if parts == partitions
             for case in all_cases
         }
-        faster = {}
-        for case in sorted(cases - {OURS}):
-            pairs = ratios(found, partitions, case)
-            if pairs:
-                worst = min(pairs, key=pairs.get)
-                faster[case] = {
-                    "queries": len(pairs),
-                    "geometric_mean": round(statistics.geometric_mean(pairs.values()), 4),
-                    "least": round(pairs[worst], 4),
-                    "least_query": worst,
-                    "below_0.9_beyond_spread": sorted(
-                        beyond_spread(found, partitions, case, pairs, 0.9), key=order
-                    ),
-                }
+        faster = {case: times_as_fast(found, partitions, case) for case in sorted(cases - {OURS})}
+        # What a variation gives to the contender that it is one of.
+        gained = {
+            case: times_as_fast(found, partitions, case.rpartition("+")[0], case)
+            for case in sorted(cases)
+            if case.rpartition("+")[0] in cases
+        }
         summary[partitions] = {
             "best_by_files": best,
             "chosen_on": common,
@@ -118,9 +111,27 @@ def summarise(found):
                 case: round(mean, 4)
                 for case, mean in sorted(means.items(), key=lambda item: item[1])
             },
-            "times_as_fast": faster,
+            "times_as_fast": {case: about for case, about in faster.items() if about},
+            "variations": {case: about for case, about in gained.items() if about},
         }
     return summary
+
+
+def times_as_fast(found, partitions, other, ours=OURS):
+    """How ours fares beside another contender; nothing if no query was run by both."""
+    pairs = ratios(found, partitions, other, ours)
+    if not pairs:
+        return {}
+    worst = min(pairs, key=pairs.get)
+    return {
+        "queries": len(pairs),
+        "geometric_mean": round(statistics.geometric_mean(pairs.values()), 4),
+        "least": round(pairs[worst], 4),
+        "least_query": worst,
+        "below_0.9_beyond_spread": sorted(
+            beyond_spread(found, partitions, other, pairs, 0.9, ours), key=order
+        ),
+    }
 
 
 def goals(summary, found, scale, gpus):
@@ -223,6 +234,8 @@ def show(found, summary):
                 )
         for case, value in about["times_as_fast"].items():
             print(f"times as fast as {case}: {value}")
+        for case, value in about["variations"].items():
+            print(f"{case}, times as fast as without: {value}")
 
 
 def undisturbed(file):
