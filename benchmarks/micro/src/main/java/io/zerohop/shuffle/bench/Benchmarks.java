@@ -30,6 +30,7 @@ public final class Benchmarks {
     new Runner(
             new OptionsBuilder()
                 .parent(new CommandLineOptions(arguments))
+                .shouldFailOnError(true)
                 .addProfiler(GCProfiler.class)
                 .resultFormat(ResultFormatType.JSON)
                 .result(result.toString())

@@ -114,7 +114,7 @@ public class CatalogLookupBenchmark {
   private SegmentMemory segment(final long id) {
     final int slot = SegmentIds.slot(id);
     if (mapped[slot] == null || mapped[slot].id() != id) {
-      mapped[slot] = new SegmentMemory(id, device.map(pool.export(id), "a peer"));
+      mapped[slot] = new SegmentMemory(id, device.map(pool.export(id), "a peer", PeerAccess.READ));
     }
     return mapped[slot];
   }
