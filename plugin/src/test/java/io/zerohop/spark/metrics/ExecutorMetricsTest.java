@@ -10,7 +10,6 @@ import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.spark.metrics.Metric.Owner;
 import io.zerohop.spark.rapids.gpu.FakeGpuDevice;
-import io.zerohop.spark.report.Figure;
 import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -80,16 +79,15 @@ class ExecutorMetricsTest {
   }
 
   @Test
-  void figuresOfTheTabAreMetricsOfAnExecutorWithGpuMemory() {
+  void anExecutorWithGpuMemoryHasTheMetricsOfIt() {
     try (ShuffleNode node =
         ShuffleNode.start(TestNodes.config(base.resolve("s"), "executor"), new FakeGpuDevice())) {
       final ExecutorMetrics metrics = new ExecutorMetrics(node.fetches());
       metrics.watch(node);
       assertThat(metrics.metricRegistry().getNames())
           .containsAll(
-              Stream.of(Figure.values())
-                  .map(Figure::metric)
-                  .filter(one -> one.owner() != Owner.ANY)
+              Stream.of(Metric.values())
+                  .filter(one -> one.owner() == Owner.MEMORY || one.owner() == Owner.GPU)
                   .map(Metric::key)
                   .toList());
       assertThat(metrics.value(Metric.DEVICE_LIMIT.key())).isPositive();
