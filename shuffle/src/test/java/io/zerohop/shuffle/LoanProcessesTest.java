@@ -22,8 +22,8 @@ class LoanProcessesTest {
   private static final int PARTITIONS = NodeProcess.PARTITIONS;
   private static final int MAPS = 120;
 
-  /** Maps that are written at most until something is borrowed. */
-  private static final int MOST_MAPS = 20 * MAPS;
+  /** Maximum of maps that are written until something is borrowed. */
+  private static final int MAX_MAPS = 20 * MAPS;
 
   private static final long SEGMENT = TestNodes.LINKED_SEGMENT;
   private static final long SMALL = 4 * SEGMENT;
@@ -106,7 +106,7 @@ class LoanProcessesTest {
       awaitMeeting(2);
       int maps = 0;
       while (loans().borrowedUsedBytes() == 0) { // A loan comes late on a busy machine.
-        assertThat(maps).isLessThan(MOST_MAPS);
+        assertThat(maps).isLessThan(MAX_MAPS);
         write(maps);
         maps += MAPS;
       }

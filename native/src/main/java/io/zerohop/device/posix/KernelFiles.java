@@ -61,6 +61,26 @@ public final class KernelFiles {
   }
 
   /**
+   * Returns whether each thread of a process is stopped, as by SIGSTOP. The kernel stops the others
+   * once one of them has the signal, which takes a while on a busy machine.
+   *
+   * @param proc where {@code /proc} is mounted
+   */
+  public static boolean isStopped(final Path proc, final long pid) {
+    final Path threads = proc.resolve(pid + "/task");
+    final List<String> ids = names(threads);
+    return !ids.isEmpty()
+        && ids.stream()
+            .map(id -> text(threads.resolve(id).resolve("stat")))
+            .allMatch(KernelFiles::saysStopped);
+  }
+
+  /** A name, in brackets, may have brackets and blanks in it: the state follows the last one. */
+  private static boolean saysStopped(final String stat) {
+    return stat.startsWith("T", stat.lastIndexOf(')') + 2);
+  }
+
+  /**
    * Returns the PCI addresses of NVIDIA's display and 3D controllers, with a driver or without.
    *
    * @param devices the folder of all PCI devices

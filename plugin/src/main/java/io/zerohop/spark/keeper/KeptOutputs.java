@@ -190,6 +190,17 @@ public final class KeptOutputs extends SparkListener {
     hosts.remove(ended);
   }
 
+  /** Whether the driver still counts on kept outputs of an executor. */
+  private boolean hasOutputs(final String ended) {
+    final Iterator<ShuffleStatus> shuffles = tracker.shuffleStatuses().valuesIterator();
+    while (shuffles.hasNext()) {
+      if (!registered(shuffles.next(), KeptId.of(ended)).isEmpty()) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   /** Removes what the keeper of an executor that has ended does not send to other nodes. */
   @GuardedBy("this")
   private void removeNear(final String ended) {
@@ -288,10 +299,12 @@ public final class KeptOutputs extends SparkListener {
     notReached.values().removeIf(rounds -> rounds > MAX_SILENT_ROUNDS);
     for (final Map.Entry<String, Integer> executor : Map.copyOf(silent).entrySet()) {
       if (executor.getValue() > MAX_SILENT_ROUNDS) {
-        LOG.info(
-            "Zerohop: no keeper reports outputs of executor {}, which has ended: they are computed"
-                + " again where they are needed",
-            executor.getKey());
+        if (hasOutputs(executor.getKey())) {
+          LOG.info(
+              "Zerohop: executor {} has ended, and no keeper reports its map outputs: they are"
+                  + " computed again where they are needed",
+              executor.getKey());
+        }
         remove(executor.getKey());
       }
     }

@@ -3,6 +3,7 @@ package io.zerohop.spark.rdmaproof;
 import io.zerohop.device.Undo;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
+import io.zerohop.device.posix.KernelFiles;
 import io.zerohop.device.posix.Threads;
 import io.zerohop.spark.rdmaproof.Proof.MemoryKind;
 import io.zerohop.spark.rdmaproof.Proof.ProofException;
@@ -13,7 +14,6 @@ import java.io.InputStream;
 import java.io.InputStreamReader;
 import java.io.PrintWriter;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -195,9 +195,8 @@ final class ChildProcess implements Side.Worker {
   @Override
   public boolean isStopped() {
     try {
-      final String stat = Files.readString(Path.of("/proc/" + pid() + "/stat"));
-      return stat.charAt(stat.lastIndexOf(')') + 2) == 'T';
-    } catch (final IOException | ProofException e) {
+      return KernelFiles.isStopped(Path.of("/proc"), pid());
+    } catch (final ProofException e) {
       return false;
     }
   }

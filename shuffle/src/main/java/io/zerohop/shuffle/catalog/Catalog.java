@@ -317,7 +317,7 @@ public final class Catalog {
     private final long mapId;
     private final int partitions;
     private final List<Region> regions;
-    private final Entry entry;
+    final Entry entry;
 
     /** Location of its entry, as it was written: the entry itself may be damaged. */
     record Entry(ShuffleChunk chunk, int offset, int bytes, int signal) {}
@@ -429,10 +429,6 @@ public final class Catalog {
      */
     public @Nullable Signal ready(final Device host, final Device gpu) {
       return entry.chunk.signal(host, gpu, entry.signal);
-    }
-
-    Entry entry() {
-      return entry;
     }
 
     /** Returns the regions of its batches, in order. */

@@ -211,7 +211,7 @@ class CatalogTest {
     final OwnOutput output = catalog.find(SHUFFLE, 1);
     final Region place = pool.allocate(1_000);
     final UnsafeBuffer entry =
-        new UnsafeBuffer(output.entry().chunk().region().address() + output.entry().offset(), 64);
+        new UnsafeBuffer(output.entry.chunk().region().address() + output.entry.offset(), 64);
     entry.putInt(EntryLayout.HEADER_BYTES, entry.getInt(EntryLayout.HEADER_BYTES) ^ 1);
     assertThatThrownBy(() -> catalog.move(output, List.of(place)))
         .isInstanceOf(CatalogException.class)
@@ -240,8 +240,7 @@ class CatalogTest {
     final OwnOutput output = catalog.find(SHUFFLE, 1);
     final UnsafeBuffer entry =
         new UnsafeBuffer(
-            output.entry().chunk().region().address() + output.entry().offset(),
-            output.entry().bytes());
+            output.entry.chunk().region().address() + output.entry.offset(), output.entry.bytes());
     final int bitmap = EntryLayout.HEADER_BYTES + EntryLayout.BATCH_BYTES;
     assertThat(output.retain()).isTrue();
     try (Devices devices = new Devices(null);
@@ -253,7 +252,7 @@ class CatalogTest {
       entry.putLong(bitmap, entry.getLong(bitmap) ^ 1 << 3);
       entry.putInt(EntryLayout.BYTES_OFFSET, 1 << 30);
       assertDamaged(lease, "entry");
-      entry.putInt(EntryLayout.BYTES_OFFSET, output.entry().bytes());
+      entry.putInt(EntryLayout.BYTES_OFFSET, output.entry.bytes());
       blocks.putByte(333, (byte) 77);
       assertDamaged(lease, "partition 3");
       lease.checkIntact(2);

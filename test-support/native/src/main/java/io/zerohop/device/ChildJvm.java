@@ -1,17 +1,15 @@
 package io.zerohop.device;
 
+import io.zerohop.device.posix.KernelFiles;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /** Another JVM with the same class path, which says what it does line by line. */
 public final class ChildJvm implements AutoCloseable {
@@ -62,14 +60,11 @@ public final class ChildJvm implements AutoCloseable {
     return process.pid();
   }
 
-  /**
-   * SIGSTOP. Returns when each of its threads is stopped: the kernel stops the others once one of
-   * them has the signal, which takes a while on a busy machine.
-   */
+  /** SIGSTOP. Returns when each of its threads is stopped. */
   public static void stop(final long pid) throws IOException, InterruptedException {
     signal(pid, "STOP");
     final long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(60);
-    while (!isStopped(pid)) {
+    while (!KernelFiles.isStopped(Path.of("/proc"), pid)) {
       if (System.nanoTime() - end > 0) {
         throw new AssertionError("process " + pid + " does not stop");
       }
@@ -83,20 +78,6 @@ public final class ChildJvm implements AutoCloseable {
     if (new ProcessBuilder("sh", "-c", "kill -" + name + " " + pid).start().waitFor() != 0) {
       throw new AssertionError("no process " + pid + " gets signal " + name);
     }
-  }
-
-  private static boolean isStopped(final long pid) throws IOException {
-    try (Stream<Path> threads = Files.list(Path.of("/proc/" + pid + "/task"))) {
-      for (final Path thread : threads.toList()) {
-        final String stat = Files.readString(thread.resolve("stat"));
-        if (stat.charAt(stat.lastIndexOf(')') + 2) != 'T') {
-          return false;
-        }
-      }
-    } catch (final NoSuchFileException e) {
-      return false; // A thread has just ended.
-    }
-    return true;
   }
 
   /** Waits for its end. */
