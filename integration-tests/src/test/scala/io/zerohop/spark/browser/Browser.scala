@@ -62,9 +62,11 @@ final class Browser extends AutoCloseable {
     ask("POST", "/session", body).get("sessionId").asText
   }
 
-  /** Loads a page, its scripts included. */
+  /** Loads a page, and waits for its scripts, also for those that jQuery runs after the loading. */
   def open(url: String): Unit = {
     command("/url", Map("url" -> url))
+    val script = "const done = arguments[0]; window.jQuery ? jQuery(() => done()) : done()"
+    command("/execute/async", Map("script" -> script, "args" -> Seq.empty[String].asJava))
     ()
   }
 
