@@ -45,6 +45,15 @@ public record ShuffleReport(
     advice = known(advice);
   }
 
+  /**
+   * Returns the report of a line of an event log; null if the line has none.
+   *
+   * @throws IllegalArgumentException if a value has another type than {@link ReportJson} writes
+   */
+  public static @Nullable ShuffleReport read(final @Nullable JsonNode report) {
+    return ReportJson.read(report, ShuffleReport.class);
+  }
+
   private static <T> List<T> known(final List<T> all) {
     return all == null ? List.of() : all.stream().filter(Objects::nonNull).toList();
   }

@@ -118,8 +118,12 @@ final class ShuffleModel extends SparkListener {
 
   @Override
   public void onOtherEvent(final SparkListenerEvent event) {
-    if (event instanceof ShuffleReportEvent known && known.report() != null) {
-      add(known.report());
+    if (event instanceof ShuffleReportEvent known) {
+      if (known.report() == null) {
+        refuse();
+      } else {
+        add(known.report());
+      }
     }
   }
 
@@ -139,6 +143,10 @@ final class ShuffleModel extends SparkListener {
   @Override
   public void onExecutorRemoved(final SparkListenerExecutorRemoved event) {
     removed(event.executorId(), event.time());
+  }
+
+  private synchronized void refuse() {
+    bounds.refuse();
   }
 
   /** Adds what an executor reports, as far as it is within bounds. */

@@ -297,6 +297,28 @@ class HostileLogTest {
     assertThat(page(line.getBytes(StandardCharsets.UTF_8))).contains("1 of 1 shuffles");
   }
 
+  @Test
+  void linesWithOtherTypesAreRefusedAndTheRestIsRead() throws Exception {
+    final String good = line(new ShuffleReportEvent(Reports.full("1")));
+    final List<String> lines = new ArrayList<>(List.of(good));
+    for (final String report :
+        List.of(
+            "7",
+            "\"text\"",
+            "[]",
+            "{\"executorId\":{}}",
+            "{\"executorId\":\"2\",\"timeMillis\":\"soon\"}",
+            "{\"executorId\":\"2\",\"timeMillis\":1e400}",
+            "{\"executorId\":\"2\",\"timeMillis\":1,\"flows\":5}",
+            "{\"executorId\":\"2\",\"timeMillis\":1,\"memory\":{\"keeper\":5}}")) {
+      lines.add(good.replaceFirst("(?s)\"report\":.*", "\"report\":" + report + "}"));
+    }
+    lines.add(line(new ShuffleReportEvent(Reports.full("3"))));
+    final String page = page(String.join("\n", lines).getBytes(StandardCharsets.UTF_8));
+    wellFormed(page);
+    assertThat(page).contains("id=\"zerohop-refused\"", "8 parts of reports").contains(">3<");
+  }
+
   /** What a log comes to whose bytes were changed at random; ends, and in a page within bounds. */
   static void fuzz(final byte[] log) throws Exception {
     wellFormed(new HostileLogTest().page(log));
