@@ -146,7 +146,7 @@ final class Window implements AutoCloseable {
         before = block;
         if (!found) {
           notHeld.add(block);
-        } else if (!add(block, cursor)) {
+        } else if (!add(block, cursor, elsewhere)) {
           notMapped.add(block);
         }
       } catch (final WaitException | BlockFetchException e) {
@@ -246,12 +246,14 @@ final class Window implements AutoCloseable {
   /**
    * Adds a block and all its extents.
    *
+   * @param elsewhere whether it may be looked up elsewhere if the connection ends meanwhile
    * @return false, with nothing added, if its memory can only be reached through the host
+   * @throws ExchangeException if the connection has ended, and it may be looked up elsewhere
    */
-  private boolean add(final Block block, final EntryCursor cursor) {
+  private boolean add(final Block block, final EntryCursor cursor, final boolean elsewhere) {
     final int from = extents.size();
     for (int batch = 0; batch < cursor.batches(); batch++) {
-      if (cursor.extent(batch, block.partition()) && !addExtent(block, cursor)) {
+      if (cursor.extent(batch, block.partition()) && !addExtent(block, cursor, elsewhere)) {
         extents.truncate(from);
         return false;
       }
@@ -270,12 +272,13 @@ final class Window implements AutoCloseable {
     return true;
   }
 
-  private boolean addExtent(final Block block, final EntryCursor cursor) {
+  private boolean addExtent(final Block block, final EntryCursor cursor, final boolean elsewhere) {
     final SegmentMemory segment;
     try {
       segment = memory.blockSegment(cursor.segmentId());
     } catch (final ZerohopException e) {
-      if (e.category() == ZerohopException.Category.FALLBACK) {
+      final boolean ended = elsewhere && isFor(e, ExchangeException.Reason.CLOSED);
+      if (e.category() == ZerohopException.Category.FALLBACK && !ended) {
         whyNotMapped = Message.of(e);
         return false;
       }

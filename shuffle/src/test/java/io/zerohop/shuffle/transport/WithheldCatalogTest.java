@@ -42,7 +42,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An owner that can hand out its root and nothing else, since it is out of descriptors, say. */
+/**
+ * An owner that can hand out its root, and its catalog perhaps, since it is out of descriptors,
+ * say.
+ */
 class WithheldCatalogTest {
   private static final long INCARNATION = 5;
   private static final int PARTITIONS = 40;
@@ -59,7 +62,7 @@ class WithheldCatalogTest {
           Tier.HOST,
           PeerAccess.READ,
           root,
-          Config.defaults().with("pool.size", 1 << 20).with("segment.size", 1 << 20),
+          Config.defaults().with("pool.size", 16 << 20).with("segment.size", 1 << 20),
           Clock.system());
   private final Tiers tiers = new Tiers(pool, null);
   private final Reclaimer reclaimer = new Reclaimer(root.lanes());
@@ -68,8 +71,11 @@ class WithheldCatalogTest {
   private SegmentServer server;
   private ShuffleNode reader;
 
-  /** Whether the owner ends the connection of who asks for more than its root. */
+  /** Whether the owner ends the connection of who asks for more than it hands out. */
   private volatile boolean ending;
+
+  /** Whether the owner hands out its catalog. */
+  private volatile boolean listing;
 
   private final AtomicInteger asked = new AtomicInteger();
 
@@ -150,7 +156,10 @@ class WithheldCatalogTest {
       if (segmentId == rootSegment) {
         return memory.export(segmentId);
       }
-      asked.incrementAndGet();
+      final boolean isFirst = asked.getAndIncrement() % 2 == 0;
+      if (listing && isFirst) {
+        return memory.export(segmentId);
+      }
       if (ending) {
         return new Broken();
       }
@@ -195,15 +204,7 @@ class WithheldCatalogTest {
   @Test
   void anOwnerOfKeptBlocksThatEndsEachConnectionIsNotAskedForEver() {
     ending = true;
-    final BlockSource there = published();
-    final BlockSource kept =
-        new BlockSource(
-            there.executorId(),
-            there.location(),
-            there.host(),
-            there.address(),
-            there.blocks(),
-            true);
+    final BlockSource kept = kept(published());
     assertTimeoutPreemptively(
         Duration.ofSeconds(30),
         () ->
@@ -214,13 +215,32 @@ class WithheldCatalogTest {
     assertThat(asked).hasValue(2);
   }
 
+  /** Its keeper may have what is listed and not mapped yet, as it has all else. */
+  @Test
+  void anOwnerOfKeptBlocksThatEndsBehindItsCatalogIsLookedForElsewhere() {
+    ending = true;
+    listing = true;
+    final BlockSource kept = kept(published());
+    final FakeStaging staging = new FakeStaging(2, MOST);
+    assertThat(TestNodes.fetchAndCheck(reader, staging, 2, MOST, kept))
+        .isEqualTo(Map.of(BlockPath.STAGED, kept.blocks().size()));
+    staging.assertAllReleased();
+    assertThat(asked).as("its catalog and a block, by each of two connections").hasValue(4);
+  }
+
+  private static BlockSource kept(final BlockSource there) {
+    return new BlockSource(
+        there.executorId(), there.location(), there.host(), there.address(), there.blocks(), true);
+  }
+
+  /** Each map output is in a segment of its own. */
   private BlockSource published() {
     for (int map = 0; map < 3; map++) {
       final BatchImage image = new BatchImage(PARTITIONS, false);
       for (int partition = 0; partition < PARTITIONS; partition++) {
         image.add(1, 0);
       }
-      image.place(pool.allocate(image.bytes()));
+      image.place(pool.allocate(2 << 20));
       catalog.publish(1, map, catalog.registration(1), PARTITIONS, List.of(image), true);
     }
     final Location location =
