@@ -22,6 +22,10 @@ public final class Activation {
   private static final Logger LOG = LoggerFactory.getLogger(Activation.class);
 
   private static final String FALLBACK = "spark.storage.decommission.fallbackStorage.path";
+
+  /** Map outputs have the number of their partition with it, not one of their own. */
+  private static final String OLD_PROTOCOL = "spark.shuffle.useOldFetchProtocol";
+
   private static final String LOCAL_FILES =
       "org.apache.spark.shuffle.sort.io.LocalDiskShuffleDataIO";
 
@@ -95,6 +99,11 @@ public final class Activation {
           .says("the external shuffle service cannot serve blocks in executors' memory")
           .remedy("set spark.shuffle.service.enabled=false to use Zerohop");
     }
+    if (conf.getBoolean(OLD_PROTOCOL, false)) {
+      return SparkCode.OLD_FETCH_PROTOCOL
+          .says("the old fetch protocol calls every attempt of a map task by the same number")
+          .remedy("unset " + OLD_PROTOCOL + " to use Zerohop");
+    }
     final String files = conf.get(KeeperReach.IO_PLUGIN, LOCAL_FILES);
     if (!files.equals(LOCAL_FILES) && !files.equals(KeeperReach.IO_CLASS)) {
       return SparkCode.OTHER_SHUFFLE_IO
@@ -151,10 +160,11 @@ public final class Activation {
 
   /**
    * Spark may read another executor's files on the same host directly. An output in memory has no
-   * file, and only its owner can make one.
+   * file, and only its owner can make one. Nothing else reads by this key, so a user's value does
+   * not stand: files that are missing would look as if a healthy owner had lost its outputs.
    */
   private static void keepToTheBlockTransferService(final SparkConf conf) {
-    conf.setIfMissing("spark.shuffle.readHostLocalDisk", "false");
+    conf.set("spark.shuffle.readHostLocalDisk", "false");
   }
 
   /**

@@ -39,6 +39,22 @@ class ActivationTest {
     assertThat(Activation.check(conf, true)).isTrue();
   }
 
+  /** Attempts of a map task then share one number, and a reader could get another one's blocks. */
+  @Test
+  void stepsAsideForTheOldFetchProtocol() {
+    final SparkConf conf = new SparkConf(false).set("spark.shuffle.useOldFetchProtocol", "true");
+    assertThat(Activation.check(conf, true)).isFalse();
+    assertThat(Activation.obstacle(conf)).asString().contains("ZH-1017", "useOldFetchProtocol");
+  }
+
+  /** What is in memory has no file, and a healthy neighbour would look as if it had lost it. */
+  @Test
+  void nobodyLooksForFilesOfNeighbours() {
+    final SparkConf conf = new SparkConf(false).set("spark.shuffle.readHostLocalDisk", "true");
+    assertThat(Activation.check(conf, true)).isTrue();
+    assertThat(conf.get("spark.shuffle.readHostLocalDisk")).isEqualTo("false");
+  }
+
   /** Spark copies nothing into it from a resolver that is not its own, and says that it has. */
   @Test
   void fallbackStorageIsTakenOut() {
