@@ -259,12 +259,10 @@ public final class MemoryShuffleManager extends SortShuffleManager {
           here.transport(),
           here.conf().rapids().batchSize());
     }
-    return here.node() == null
-        ? newStagedReader(ours, blocks, context, metrics)
-        : new RowsReader<>(ours.dependency(), task, here.node(), here.transport());
+    return new RowsReader<>(ours.dependency(), task, here.fetches(), here.transport());
   }
 
-  /** Returns a reader of Spark's, which finds each block staged. */
+  /** Returns a reader of Spark's, for a process in which ours cannot be linked. */
   private static <K, C> ShuffleReader<K, C> newStagedReader(
       final ZerohopShuffleHandle<K, Object, C> ours,
       final Iterator<Tuple2<BlockManagerId, Seq<Tuple3<BlockId, Object, Object>>>> blocks,

@@ -6,7 +6,7 @@ import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.{Bounded, Http, Leftover, RunBy}
+import io.zerohop.spark.support.{Bounded, Cluster, Http, Leftover, RunBy}
 import org.apache.spark.zerohop.SparkInternals
 
 /** A keeper on the node: what an executor has published outlives it. */
@@ -155,4 +155,23 @@ class KeeperScaleDownSuite extends KeeperClusterSuite {
     Bounded.until("executors were let go", 60.seconds) {
       SparkInternals.executorIds(cluster.sc).isEmpty
     }
+}
+
+/** Executors that cannot share memory, after others that could. */
+@RunBy.Faults
+class KeeperBesideFilesSuite extends KeeperClusterSuite {
+
+  test("an executor that shares no memory reads what a keeper has") {
+    val shuffled = keptShuffle()
+    val owners = cluster.pids.values.toSeq
+    Cluster.kill(owners: _*)
+    cluster.awaitExecutors()
+    Bounded.until("the keeper serves what both have left", 30.seconds)(left.size == owners.size)
+    // New executors listen at their first shuffle, and find a file where the folder was.
+    val sockets = folder.resolve("s")
+    Files.move(sockets, folder.resolve("before"))
+    Files.createFile(sockets)
+    assertReadAsItIs(shuffled)
+    assert(cluster.gauges("pool.host.limit.bytes") === Map.empty)
+  }
 }

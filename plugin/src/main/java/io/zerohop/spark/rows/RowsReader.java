@@ -1,10 +1,10 @@
 package io.zerohop.spark.rows;
 
-import io.zerohop.device.ZerohopException;
-import io.zerohop.shuffle.ShuffleNode;
+import io.zerohop.shuffle.block.ReadSide;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.fetch.Fetch;
 import io.zerohop.shuffle.fetch.FetchedBlock;
+import io.zerohop.shuffle.fetch.Fetches;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.compat.SparkFeature;
 import io.zerohop.spark.compat.SparkLinks;
@@ -48,18 +48,18 @@ import scala.runtime.AbstractFunction1;
 public final class RowsReader<K, C> implements ShuffleReader<K, C> {
   private final ShuffleDependency<K, Object, C> dependency;
   private final ReduceTask task;
-  private final ShuffleNode node;
+  private final Fetches fetches;
   private final FallbackTransport staged;
 
   /** A reader. */
   public RowsReader(
       final ShuffleDependency<K, Object, C> dependency,
       final ReduceTask task,
-      final ShuffleNode node,
+      final Fetches fetches,
       final FallbackTransport staged) {
     this.dependency = dependency;
     this.task = task;
-    this.node = node;
+    this.fetches = fetches;
     this.staged = staged;
   }
 
@@ -86,7 +86,12 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
 
   private Iterator<? extends Product2<?, ?>> records() {
     final Fetch fetch =
-        node.fetch(task.sources(0), staged, task.pathMetrics(), task.context()::isInterrupted);
+        fetches.begin(
+            task.sources(0),
+            staged,
+            task.pathMetrics(),
+            ReadSide.HOST,
+            task.context()::isInterrupted);
     final UnsafeRows rows = UnsafeRows.of(dependency.serializer());
     final BlockRecords any = streamed(dependency.serializer().newInstance());
     final BlockRecordIterator iterator =
@@ -183,10 +188,10 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
           }
         }
         return true;
-      } catch (final ZerohopException e) {
-        throw FailureOutcome.raise(e);
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
+      } catch (final Exception e) { // Scala declares none: a serializer may throw any.
+        throw FailureOutcome.raise(e);
       }
     }
 
@@ -218,10 +223,10 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       }
       try {
         return current.next();
-      } catch (final ZerohopException e) {
-        throw FailureOutcome.raise(e);
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
+      } catch (final Exception e) { // Scala declares none: a serializer may throw any.
+        throw FailureOutcome.raise(e);
       }
     }
 

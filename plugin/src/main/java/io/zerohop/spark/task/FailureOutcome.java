@@ -14,6 +14,9 @@ import org.slf4j.LoggerFactory;
 
 /** Maps a failure's category to Spark's reaction; the only place that does. */
 public final class FailureOutcome {
+  /** A chain of causes may be a circle. */
+  private static final int MAX_CAUSES = 100;
+
   private FailureOutcome() {}
 
   /**
@@ -43,6 +46,23 @@ public final class FailureOutcome {
       throw new InternalError("Zerohop cannot go on in this executor: " + failure, failure);
     }
     throw failure;
+  }
+
+  /**
+   * Throws what Spark should see of a failure while a block is read; never returns. Serializers
+   * wrap what a block's stream throws in exceptions of their own. The failure is then that of the
+   * block all the same, and no other attempt would get further.
+   */
+  public static RuntimeException raise(final Exception failure) {
+    Throwable cause = failure;
+    for (int depth = 0; cause != null && depth < MAX_CAUSES; depth++) {
+      if (cause instanceof ZerohopException ours
+          && (cause == failure || cause instanceof BlockFetchException)) {
+        throw raise(ours);
+      }
+      cause = cause.getCause();
+    }
+    throw FailureOutcome.<RuntimeException>unchecked(failure);
   }
 
   /** Throws a checked exception where Scala, which has none, declares nothing. */
