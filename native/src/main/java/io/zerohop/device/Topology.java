@@ -49,7 +49,7 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
     NVLINK,
     /** Over the PCI bus, without the host. */
     PCIE,
-    /** Only through host memory: such a pair takes the staged path. */
+    /** Only through host memory: neither maps the other's memory. */
     HOST
   }
 
@@ -163,8 +163,8 @@ public record Topology(List<Gpu> gpus, int[][] links, boolean[][] peerAccess) {
       problems.add(
           DeviceCode.GPUS_SEEN_DIFFER
               .says(
-                  "the executors of this node see different GPUs or links; pairs that cannot map"
-                      + " each other's memory use the staged path")
+                  "the executors of this node see different GPUs or links; batches of pairs that"
+                      + " cannot map each other's memory go through host memory or are sent")
               .because(String.join(", ", views))
               .remedy("show all executors of a node the same GPUs"));
     }

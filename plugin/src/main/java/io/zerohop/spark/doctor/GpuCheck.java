@@ -115,8 +115,8 @@ record GpuCheck(Gpus gpus, boolean wanted, LongSupplier onTheBus) implements Che
         ? Item.NVLINK.ok(text)
         : Item.NVLINK.warn(
             text
-                + "; pairs with NS (as in nvidia-smi topo -p2p) cannot map each other's memory and"
-                + " are staged",
+                + "; pairs with NS (as in nvidia-smi topo -p2p) cannot map each other's memory, so"
+                + " their batches go through host memory or are sent",
             "nvidia-smi topo -p2p r says why; virtual machines need NVLink passed through, and PCIe"
                 + " switches ACS off");
   }
@@ -156,7 +156,8 @@ record GpuCheck(Gpus gpus, boolean wanted, LongSupplier onTheBus) implements Che
     if (!apart.isEmpty()) {
       notes.add(
           Item.P2P.warn(
-              "no peer access, so blocks are staged: " + String.join(", ", apart),
+              "no peer access, so batches go through host memory or are sent: "
+                  + String.join(", ", apart),
               "show executors GPUs that are linked (nvidia-smi topo -m)"));
     }
   }

@@ -375,8 +375,7 @@ public final class Machine {
     @Override
     public void run(final Notes notes) {
       if (!present) {
-        notes.add(
-            Item.ADAPTERS.skip("no RDMA adapter in /sys/class/infiniband: UCX goes over TCP"));
+        notes.add(Item.ADAPTERS.skip("no RDMA adapter in /sys/class/infiniband"));
         notes.add(Item.GPUDIRECT.skip("there is no RDMA adapter"));
         return;
       }
