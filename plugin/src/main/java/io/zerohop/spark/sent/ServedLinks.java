@@ -143,9 +143,7 @@ final class ServedLinks implements AutoCloseable {
       ended(sender, id.number());
       return;
     }
-    final Connection back = reached(sender);
-    if (back != null) {
-      asked(back, sender, id.number(), id.place(), words);
+    if (isReached(sender) && handOn(sender, id.number(), id.place(), words)) {
       return;
     }
     waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
@@ -172,29 +170,37 @@ final class ServedLinks implements AutoCloseable {
         return;
       }
     }
-    final Connection back;
     try {
-      back = back(executorId, true);
+      for (int left = TRIES; left > 0; left--) {
+        back(executorId, true);
+        if (handOn(executorId, link, question, words)) {
+          return;
+        }
+      }
+      LOG.debug("executor {} asks, and each connection to it breaks at once", executorId);
     } catch (final RuntimeException e) {
-      LOG.debug("executor {} asks, and cannot be answered", executorId, e);
-      return; // It gives up by itself.
+      LOG.debug(
+          "executor {} asks, and cannot be answered", executorId, e); // It gives up by itself.
     }
-    asked(back, executorId, link, question, words);
   }
 
-  private void asked(
-      final Connection back,
-      final String executorId,
-      final long link,
-      final int question,
-      final ByteBuffer words) {
+  /**
+   * Gives a question to the service. Does not wait.
+   *
+   * @return false if the reader has to be connected to before
+   */
+  private boolean handOn(
+      final String executorId, final long link, final int question, final ByteBuffer words) {
     final List<Long> over = new ArrayList<>();
     final long id;
     final boolean anew;
     synchronized (lock) {
+      if (ended.contains(link)) {
+        return true; // Nobody waits for the answer.
+      }
       final Reader reader = readers.get(executorId);
-      if (reader == null || reader.back != back || ended.contains(link)) {
-        return; // It is gone again.
+      if (reader == null) {
+        return false;
       }
       reader.hasAsked = true;
       anew = question > 0 && !reader.links.containsKey(link);
@@ -218,16 +224,17 @@ final class ServedLinks implements AutoCloseable {
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
       if (reader != null && Long.valueOf(id).equals(reader.links.get(link))) {
-        return;
+        return true;
       }
     }
     service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
+    return true;
   }
 
-  private @Nullable Connection reached(final String executorId) {
+  private boolean isReached(final String executorId) {
     synchronized (lock) {
       final Reader known = readers.get(executorId);
-      return known != null && known.back.alive() ? known.back : null;
+      return known != null && known.back.alive();
     }
   }
 
@@ -235,7 +242,7 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = ArrivingWord.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
-    if (reached(executorId) != null) {
+    if (isReached(executorId)) {
       say(executorId, id, body, TRIES);
     } else {
       later(() -> say(executorId, id, body, TRIES)); // To connect takes long.
@@ -394,6 +401,8 @@ final class ServedLinks implements AutoCloseable {
       id = reader.links.remove(link);
       last = reader.links.isEmpty() ? reader.back : null;
       if (last != null) {
+        readers.remove(
+            executorId); // A link that comes before its way back is closed, gets another.
         gone.add(executorId); // What fails of its transfers now, need not be told to it.
       }
     }

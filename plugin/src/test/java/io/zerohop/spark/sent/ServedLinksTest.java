@@ -26,7 +26,11 @@ class ServedLinksTest {
   private final List<Long> asked = new ArrayList<>();
   private final List<Long> disconnected = new ArrayList<>();
   private Runnable meanwhile = () -> {};
+  private Runnable whenDisconnected = () -> {};
   private boolean refuses;
+
+  /** So many of the next connections break at once. */
+  private int breaking;
 
   private final ServedLinks links =
       new ServedLinks(
@@ -41,6 +45,7 @@ class ServedLinksTest {
             @Override
             public void disconnected(final long link) {
               disconnected.add(link);
+              whenDisconnected.run();
             }
           },
           this::connect,
@@ -52,6 +57,9 @@ class ServedLinksTest {
     channels.add(channel);
     if (refuses) {
       throw new IllegalStateException("connection refused");
+    }
+    if (breaking-- > 0) {
+      channel.close();
     }
     return new Connection(
         new TransportClient(channel, new TransportResponseHandler(channel)),
@@ -122,5 +130,40 @@ class ServedLinksTest {
     assertThat(asked).hasSize(1);
     assertThat(disconnected).endsWith(asked.get(0));
     assertThat(disconnected).hasSize(2); // The first one came before the question.
+  }
+
+  /** As when a reader ends a link and opens the next one, which different threads read. */
+  @Test
+  void aLinkThatComesWhileTheLastOneEndsHasAWayBack() {
+    ask(0);
+    whenDisconnected =
+        () -> {
+          whenDisconnected = () -> {};
+          links.asked(READER, LINK + 1, 0, Questions.ping());
+        };
+    links.ended(READER, LINK);
+    assertThat(asked).hasSize(2);
+    assertThat(disconnected).containsExactly(asked.get(0));
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(0).isOpen()).isFalse();
+    assertThat(channels.get(1).isOpen()).isTrue();
+    links.lost(READER, TRANSFER);
+    assertThat(channels.get(1).outboundMessages()).as("it is told what is lost").hasSize(1);
+  }
+
+  @Test
+  void aQuestionOutlivesAConnectionThatBreaksAtOnce() {
+    breaking = 1;
+    ask(0);
+    assertThat(asked).hasSize(1);
+    assertThat(channels).hasSize(2);
+  }
+
+  @Test
+  void whoBreaksEachConnectionAtOnceIsNotConnectedWithoutEnd() {
+    breaking = Integer.MAX_VALUE;
+    ask(0);
+    assertThat(asked).isEmpty();
+    assertThat(channels).hasSize(3);
   }
 }
