@@ -99,6 +99,15 @@ final class ServedLinks implements AutoCloseable {
       this.executorId = executorId;
       this.back = back;
     }
+
+    /**
+     * Whether it introduces itself by another link than those that it has. Then it has given one
+     * up, most likely because nothing came from here, and nobody knows whether the way back still
+     * leads to it: a firewall may have forgotten that connection, and nothing says so for minutes.
+     */
+    boolean comesAnew(final long link, final int question) {
+      return question == 0 && !links.isEmpty() && !links.containsKey(link);
+    }
   }
 
   /**
@@ -143,7 +152,9 @@ final class ServedLinks implements AutoCloseable {
       ended(sender, id.number());
       return;
     }
-    if (isReached(sender) && handOn(sender, id.number(), id.place(), words)) {
+    if (isReached(sender)
+        && outdated(sender, id.number(), id.place()) == null
+        && handOn(sender, id.number(), id.place(), words)) {
       return;
     }
     waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
@@ -170,6 +181,10 @@ final class ServedLinks implements AutoCloseable {
         return;
       }
     }
+    final Connection old = outdated(executorId, link, question);
+    if (old != null) {
+      old.close(); // Answers that it has not carried yet are said again.
+    }
     try {
       for (int left = TRIES; left > 0; left--) {
         back(executorId, true);
@@ -181,6 +196,19 @@ final class ServedLinks implements AutoCloseable {
     } catch (final RuntimeException e) {
       LOG.debug(
           "executor {} asks, and cannot be answered", executorId, e); // It gives up by itself.
+    }
+  }
+
+  /** Returns the way back that a question shows to be doubtful; null if there is none. */
+  private @Nullable Connection outdated(
+      final String executorId, final long link, final int question) {
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || !reader.comesAnew(link, question)) {
+        return null;
+      }
+      reader.hasAsked = true; // So its other links outlive that connection.
+      return reader.back;
     }
   }
 

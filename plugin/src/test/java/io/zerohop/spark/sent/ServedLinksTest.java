@@ -6,6 +6,9 @@ import io.netty.channel.embedded.EmbeddedChannel;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.Uploads.Arriving;
+import io.zerohop.spark.sent.Uploads.ArrivingWord;
+import io.zerohop.spark.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -23,7 +26,9 @@ class ServedLinksTest {
   private static final long TRANSFER = 5;
 
   private final List<EmbeddedChannel> channels = new ArrayList<>();
+  private final List<TransportResponseHandler> responses = new ArrayList<>();
   private final List<Long> asked = new ArrayList<>();
+  private final List<Consumer<ByteBuffer>> answers = new ArrayList<>();
   private final List<Long> disconnected = new ArrayList<>();
   private Runnable meanwhile = () -> {};
   private Runnable whenDisconnected = () -> {};
@@ -40,6 +45,7 @@ class ServedLinksTest {
                 final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
               meanwhile.run();
               asked.add(link);
+              answers.add(answer);
             }
 
             @Override
@@ -61,10 +67,9 @@ class ServedLinksTest {
     if (breaking-- > 0) {
       channel.close();
     }
-    return new Connection(
-        new TransportClient(channel, new TransportResponseHandler(channel)),
-        new byte[0],
-        new AtomicInteger());
+    final TransportResponseHandler handler = new TransportResponseHandler(channel);
+    responses.add(handler);
+    return new Connection(new TransportClient(channel, handler), new byte[0], new AtomicInteger());
   }
 
   @AfterEach
@@ -74,6 +79,20 @@ class ServedLinksTest {
 
   private void ask(final int question) {
     links.asked(READER, LINK, question, Questions.ping());
+  }
+
+  /** By an upload, as it comes from the network. */
+  private void upload(final long link, final int question) {
+    final ByteBuffer body = ArrivingWord.body(READER, Questions.ping());
+    final Arriving word =
+        links.arriving(UploadId.word(UploadId.QUESTION, link, question, body.remaining()));
+    assertThat(word).isNotNull();
+    word.bytes(body);
+    assertThat(word.complete()).isEqualTo(Reply.TAKEN);
+  }
+
+  private int carried(final int channel) {
+    return channels.get(channel).outboundMessages().size();
   }
 
   @Test
@@ -148,7 +167,7 @@ class ServedLinksTest {
     assertThat(channels.get(0).isOpen()).isFalse();
     assertThat(channels.get(1).isOpen()).isTrue();
     links.lost(READER, TRANSFER);
-    assertThat(channels.get(1).outboundMessages()).as("it is told what is lost").hasSize(1);
+    assertThat(carried(1)).as("it is told what is lost").isEqualTo(1);
   }
 
   @Test
@@ -165,5 +184,57 @@ class ServedLinksTest {
     ask(0);
     assertThat(asked).isEmpty();
     assertThat(channels).hasSize(3);
+  }
+
+  /** A connection that firewalls have forgotten seems to be alive, and carries nothing. */
+  @Test
+  void aReaderThatComesByAnotherLinkHasANewWayBack() {
+    upload(LINK, 0);
+    upload(LINK + 1, 0);
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(0).isOpen()).isFalse();
+    answers.get(1).accept(ByteBuffer.allocate(1));
+    assertThat(carried(0)).isZero();
+    assertThat(carried(1)).isEqualTo(1);
+  }
+
+  @Test
+  void linksThatAreOpenAtTheSameTimeShareTheNewWayBack() {
+    upload(LINK, 0);
+    upload(LINK + 1, 0);
+    upload(LINK, 1);
+    upload(LINK + 1, 1);
+    assertThat(asked).hasSize(4);
+    assertThat(asked.get(2)).isEqualTo(asked.get(0));
+    assertThat(asked.get(3)).isEqualTo(asked.get(1));
+    assertThat(disconnected).isEmpty();
+    answers.forEach(answer -> answer.accept(ByteBuffer.allocate(1)));
+    assertThat(channels).hasSize(2);
+    assertThat(carried(1)).isEqualTo(4);
+    links.ended(READER, LINK);
+    assertThat(channels.get(1).isOpen()).isTrue();
+    links.ended(READER, LINK + 1);
+    assertThat(channels.get(1).isOpen()).isFalse();
+  }
+
+  @Test
+  void aLinkOutlivesANewWayBackThoughNothingWasAskedByTheLastOne() {
+    upload(LINK, 0);
+    channels.get(0).close();
+    upload(LINK + 1, 0);
+    assertThat(channels).hasSize(3);
+    assertThat(disconnected).isEmpty();
+    upload(LINK, 1);
+    assertThat(asked).endsWith(asked.get(0));
+  }
+
+  /** An answer that the closed connection has not carried goes by the new one. */
+  @Test
+  void answersUnderWayAreSaidAgainByTheNewWayBack() {
+    upload(LINK, 0);
+    answers.get(0).accept(ByteBuffer.allocate(1));
+    upload(LINK + 1, 0);
+    responses.get(0).channelInactive();
+    assertThat(carried(1)).isEqualTo(1);
   }
 }
