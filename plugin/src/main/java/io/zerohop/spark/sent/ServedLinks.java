@@ -1,11 +1,13 @@
 package io.zerohop.spark.sent;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -60,6 +62,7 @@ final class ServedLinks implements AutoCloseable {
   private final Executor reading;
   private final AtomicLong nextId = new AtomicLong();
   private final AtomicLong waitingBytes = new AtomicLong();
+  private final PostponedQuestions postponed;
 
   /** Guards what is below. */
   private final Object lock = new Object();
@@ -112,7 +115,8 @@ final class ServedLinks implements AutoCloseable {
 
   /**
    * @param service stays the caller's
-   * @param connector connects to an executor of this application, within a limit
+   * @param connector connects to an executor of this application, within a limit; throws a {@link
+   *     TooSoonException} if it cannot tell yet whether that is one
    * @param executor connects, which takes long
    * @param reading reads what has come, and does not stand behind those that wait for GPUs: a
    *     reader takes silence for death
@@ -121,11 +125,13 @@ final class ServedLinks implements AutoCloseable {
       final ControlService service,
       final Function<String, Connection> connector,
       final Executor executor,
-      final Executor reading) {
+      final Executor reading,
+      final Clock clock) {
     this.service = service;
     this.connector = connector;
     this.executor = executor;
     this.reading = reading;
+    this.postponed = new PostponedQuestions(clock);
   }
 
   /** Returns what takes a question or a farewell that comes; null if there is no room for it. */
@@ -176,6 +182,18 @@ final class ServedLinks implements AutoCloseable {
    * @param link the reader's number for it
    */
   void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+    asked(executorId, link, question, words, true);
+  }
+
+  /**
+   * @param first whether it may be tried again: whom the driver does not list by then is nobody
+   */
+  private void asked(
+      final String executorId,
+      final long link,
+      final int question,
+      final ByteBuffer words,
+      final boolean first) {
     synchronized (lock) {
       if (ended.contains(link)) {
         return;
@@ -193,10 +211,21 @@ final class ServedLinks implements AutoCloseable {
         }
       }
       LOG.debug("executor {} asks, and each connection to it breaks at once", executorId);
+    } catch (final TooSoonException e) {
+      LOG.debug("executor {} asks, and is not known", executorId, e);
+      if (first) {
+        postponed.add(
+            e.until(), words.capacity(), () -> asked(executorId, link, question, words, false));
+      }
     } catch (final RuntimeException e) {
       LOG.debug(
           "executor {} asks, and cannot be answered", executorId, e); // It gives up by itself.
     }
+  }
+
+  /** Tries postponed questions again. To be called often. Does not wait. */
+  void maintain() {
+    postponed.due().forEach(this::later);
   }
 
   /** Returns the way back that a question shows to be doubtful; null if there is none. */
@@ -347,6 +376,9 @@ final class ServedLinks implements AutoCloseable {
       return attempt.join(); // Connecting has a limit.
     } catch (final CompletionException e) {
       final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      if (cause instanceof TooSoonException soon) {
+        throw soon;
+      }
       throw new CarrierException(Message.of(cause), cause);
     }
   }
@@ -444,6 +476,7 @@ final class ServedLinks implements AutoCloseable {
 
   @Override
   public void close() {
+    postponed.clear();
     final List<Reader> all;
     synchronized (lock) {
       all = List.copyOf(readers.values());

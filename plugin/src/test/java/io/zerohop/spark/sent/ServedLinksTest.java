@@ -3,13 +3,16 @@ package io.zerohop.spark.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
 import io.zerohop.spark.sent.Uploads.Arriving;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import io.zerohop.spark.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -24,7 +27,9 @@ class ServedLinksTest {
   private static final String READER = "reader";
   private static final long LINK = 3;
   private static final long TRANSFER = 5;
+  private static final Duration PAUSE = Duration.ofSeconds(1);
 
+  private final TestClock clock = TestClock.standing();
   private final List<EmbeddedChannel> channels = new ArrayList<>();
   private final List<TransportResponseHandler> responses = new ArrayList<>();
   private final List<Long> asked = new ArrayList<>();
@@ -33,6 +38,7 @@ class ServedLinksTest {
   private Runnable meanwhile = () -> {};
   private Runnable whenDisconnected = () -> {};
   private boolean refuses;
+  private boolean tooSoon;
 
   /** So many of the next connections break at once. */
   private int breaking;
@@ -56,9 +62,13 @@ class ServedLinksTest {
           },
           this::connect,
           Runnable::run,
-          Runnable::run);
+          Runnable::run,
+          clock);
 
   private Connection connect(final String executorId) {
+    if (tooSoon) {
+      throw new TooSoonException(executorId, clock.in(PAUSE));
+    }
     final EmbeddedChannel channel = new EmbeddedChannel();
     channels.add(channel);
     if (refuses) {
@@ -236,5 +246,43 @@ class ServedLinksTest {
     upload(LINK + 1, 0);
     responses.get(0).channelInactive();
     assertThat(carried(1)).isEqualTo(1);
+  }
+
+  /** Somebody's invented name has just made the driver list all executors, and one is new. */
+  @Test
+  void aQuestionOfWhoIsNotKnownYetIsAnsweredLater() {
+    tooSoon = true;
+    upload(LINK, 0);
+    tooSoon = false;
+    links.maintain();
+    assertThat(asked).isEmpty();
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(asked).hasSize(1);
+    links.maintain();
+    assertThat(asked).as("once").hasSize(1);
+  }
+
+  @Test
+  void aQuestionIsNotPostponedTwice() {
+    tooSoon = true;
+    upload(LINK, 0);
+    clock.advance(PAUSE);
+    links.maintain();
+    tooSoon = false;
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(asked).isEmpty();
+  }
+
+  @Test
+  void aPostponedQuestionOfALinkThatHasEndedIsNotAnswered() {
+    tooSoon = true;
+    upload(LINK, 0);
+    links.ended(READER, LINK);
+    tooSoon = false;
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(channels).isEmpty();
   }
 }
