@@ -434,7 +434,8 @@ public final class PortCarrier implements Carrier {
     @Override
     public Carrier start(final RemoteThreads threads, final Slabs slabs, final Clock clock) {
       final PortCarrier carrier =
-          new PortCarrier(this, new Connections(spark, security), threads, slabs, clock);
+          new PortCarrier(
+              this, new Connections(spark, security, conf.connectTimeout()), threads, slabs, clock);
       try (Undo undo = new Undo(carrier::end)) {
         carrier.test();
         return undo.keep(carrier);

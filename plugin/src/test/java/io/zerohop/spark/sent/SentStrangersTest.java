@@ -45,6 +45,7 @@ import scala.Option;
 @ExtendWith(QuietNetwork.class)
 class SentStrangersTest {
   private static final int LINK = 7;
+  private static final Duration LIMIT = Duration.ofSeconds(5);
 
   /** Longer than a word may take. */
   private static final Duration LONGEST = Duration.ofMinutes(6);
@@ -64,13 +65,13 @@ class SentStrangersTest {
     owner = nodes.start("owner");
     reader = nodes.start("reader");
     nodes.write();
-    connections = new Connections(owner.port().conf(), owner.port().security());
+    connections = new Connections(owner.port().conf(), owner.port().security(), LIMIT);
     toOwner = connect(owner.port().port());
     toReader = connect(reader.port().port());
   }
 
   private Connection connect(final int port) {
-    return connections.connect(BlockPort.HOST, port, Duration.ofSeconds(5));
+    return connections.connect(BlockPort.HOST, port, LIMIT);
   }
 
   @AfterEach
