@@ -9,7 +9,6 @@ import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.transport.ControlChannel.BreakableLink;
-import io.zerohop.spark.compat.SparkLinks;
 import io.zerohop.spark.control.ControlConnector;
 import io.zerohop.spark.sent.Uploads.Arriving;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
@@ -38,7 +37,6 @@ import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportClientBootstrap;
 import org.apache.spark.network.client.TransportClientFactory;
 import org.apache.spark.network.crypto.AuthClientBootstrap;
-import org.apache.spark.network.server.NoOpRpcHandler;
 import org.apache.spark.network.shuffle.protocol.UploadBlockStream;
 import org.apache.spark.network.util.TransportConf;
 import org.apache.spark.serializer.JavaSerializer;
@@ -74,19 +72,21 @@ final class Connections {
 
   private volatile boolean closed;
 
-  Connections(final SparkConf conf, final SecurityManager security) {
+  /**
+   * @param limit how long {@link #connect} may wait, at most
+   */
+  Connections(final SparkConf conf, final SecurityManager security, final Duration limit) {
     final SparkConf own = conf.clone();
     final int half = Runtime.getRuntime().availableProcessors() / 2;
     own.setIfMissing(THREADS, String.valueOf(Math.max(1, Math.min(MAX_THREADS, half))));
-    final TransportConf transport =
-        new TransportConf(MODULE, SparkLinks.newRpcConfig(security, own));
+    final TransportConf transport = LateConnections.givingUp(MODULE, own, security, limit);
     threads = Math.max(1, Math.min(MAX_THREADS, transport.clientThreads()));
     final List<TransportClientBootstrap> bootstraps =
         security.isAuthenticationEnabled()
             ? List.of(new AuthClientBootstrap(transport, conf.getAppId(), security))
             : List.of();
     metadata = metadata(conf);
-    context = new TransportContext(transport, new NoOpRpcHandler(), false, true);
+    context = new TransportContext(transport, new LateConnections(limit), false, true);
     factory = context.createClientFactory(bootstraps);
     connector = new ControlConnector(factory);
   }
@@ -121,8 +121,9 @@ final class Connections {
       throw new ExchangeException(
           ExchangeException.Reason.CLOSED, "this executor is shutting down");
     }
-    final Connection made =
-        new Connection(connector.connect(host, port, limit), metadata, underWay);
+    final TransportClient client = connector.connect(host, port, limit);
+    LateConnections.claim(client);
+    final Connection made = new Connection(client, metadata, underWay);
     open.add(made);
     made.onClosed(() -> open.remove(made));
     if (closed) {

@@ -132,7 +132,8 @@ public final class PortCarrier implements Carrier {
   @Override
   public void serve(final Arrivals taker, final ControlService service) {
     arrivals = taker;
-    served = new ServedLinks(service, this::connectTo, threads.connects(), threads.answers());
+    served =
+        new ServedLinks(service, this::connectTo, threads.connects(), threads.answers(), clock);
   }
 
   /** To an executor of this application, and nobody else. */
@@ -259,6 +260,10 @@ public final class PortCarrier implements Carrier {
   public void maintain() {
     links.values().forEach(PortLink::checkOverdue);
     arrivingWords.forEach(this::checkOverdue);
+    final ServedLinks answering = served;
+    if (answering != null) {
+      answering.maintain();
+    }
   }
 
   /** The rest of a word may never come: its sender's host may be gone. */
@@ -302,7 +307,7 @@ public final class PortCarrier implements Carrier {
    * Caches where the driver says that executors are. A new name costs one request for the whole
    * list. After a name that is not in the list, the driver is asked again a second later at the
    * earliest, so that invented names neither load it nor hide executors that were listed before.
-   * Thread safe.
+   * Until then it is not known of other new names whether they are listed. Thread safe.
    */
   static final class KnownNeighbours {
     private static final Duration PAUSE = Duration.ofSeconds(1);
@@ -311,6 +316,25 @@ public final class PortCarrier implements Carrier {
     private final Clock clock;
     private final Map<String, BlockManagerId> known = new ConcurrentHashMap<>();
     private long askAgain;
+
+    /** Thrown if the driver was asked for another name a moment ago, and is not asked for this. */
+    static final class TooSoonException extends CarrierException {
+      private static final long serialVersionUID = 1L;
+
+      private final long until;
+
+      /**
+       * @param until when it will be asked again, by the clock
+       */
+      TooSoonException(final String executorId, final long until) {
+        super("the driver is not asked for executor " + executorId + " yet", null);
+        this.until = until;
+      }
+
+      long until() {
+        return until;
+      }
+    }
 
     KnownNeighbours(
         final Supplier<? extends Collection<BlockManagerId>> driver, final Clock clock) {
@@ -322,6 +346,7 @@ public final class PortCarrier implements Carrier {
     /**
      * Where an executor is. May ask the driver, and wait for it.
      *
+     * @throws TooSoonException if that is not known yet
      * @throws CarrierException if it is none of this application
      */
     BlockManagerId find(final String executorId) {
@@ -338,8 +363,11 @@ public final class PortCarrier implements Carrier {
 
     /** One at a time, and not too often; who waits may find what another one has learned. */
     private synchronized void ask(final String executorId) {
-      if (known.containsKey(executorId) || !clock.isOver(askAgain)) {
+      if (known.containsKey(executorId)) {
         return;
+      }
+      if (!clock.isOver(askAgain)) {
+        throw new TooSoonException(executorId, askAgain);
       }
       driver.get().forEach(each -> known.put(each.executorId(), each));
       if (!known.containsKey(executorId)) {
@@ -406,7 +434,8 @@ public final class PortCarrier implements Carrier {
     @Override
     public Carrier start(final RemoteThreads threads, final Slabs slabs, final Clock clock) {
       final PortCarrier carrier =
-          new PortCarrier(this, new Connections(spark, security), threads, slabs, clock);
+          new PortCarrier(
+              this, new Connections(spark, security, conf.connectTimeout()), threads, slabs, clock);
       try (Undo undo = new Undo(carrier::end)) {
         carrier.test();
         return undo.keep(carrier);

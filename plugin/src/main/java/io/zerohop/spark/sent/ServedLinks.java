@@ -1,11 +1,13 @@
 package io.zerohop.spark.sent;
 
 import io.zerohop.device.Message;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -60,6 +62,7 @@ final class ServedLinks implements AutoCloseable {
   private final Executor reading;
   private final AtomicLong nextId = new AtomicLong();
   private final AtomicLong waitingBytes = new AtomicLong();
+  private final PostponedQuestions postponed;
 
   /** Guards what is below. */
   private final Object lock = new Object();
@@ -99,11 +102,21 @@ final class ServedLinks implements AutoCloseable {
       this.executorId = executorId;
       this.back = back;
     }
+
+    /**
+     * Whether it introduces itself by another link than those that it has. Then it has given one
+     * up, most likely because nothing came from here, and nobody knows whether the way back still
+     * leads to it: a firewall may have forgotten that connection, and nothing says so for minutes.
+     */
+    boolean comesAnew(final long link, final int question) {
+      return question == 0 && !links.isEmpty() && !links.containsKey(link);
+    }
   }
 
   /**
    * @param service stays the caller's
-   * @param connector connects to an executor of this application, within a limit
+   * @param connector connects to an executor of this application, within a limit; throws a {@link
+   *     TooSoonException} if it cannot tell yet whether that is one
    * @param executor connects, which takes long
    * @param reading reads what has come, and does not stand behind those that wait for GPUs: a
    *     reader takes silence for death
@@ -112,11 +125,13 @@ final class ServedLinks implements AutoCloseable {
       final ControlService service,
       final Function<String, Connection> connector,
       final Executor executor,
-      final Executor reading) {
+      final Executor reading,
+      final Clock clock) {
     this.service = service;
     this.connector = connector;
     this.executor = executor;
     this.reading = reading;
+    this.postponed = new PostponedQuestions(clock);
   }
 
   /** Returns what takes a question or a farewell that comes; null if there is no room for it. */
@@ -143,9 +158,9 @@ final class ServedLinks implements AutoCloseable {
       ended(sender, id.number());
       return;
     }
-    final Connection back = reached(sender);
-    if (back != null) {
-      asked(back, sender, id.number(), id.place(), words);
+    if (isReached(sender)
+        && outdated(sender, id.number(), id.place()) == null
+        && handOn(sender, id.number(), id.place(), words)) {
       return;
     }
     waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
@@ -167,34 +182,82 @@ final class ServedLinks implements AutoCloseable {
    * @param link the reader's number for it
    */
   void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+    asked(executorId, link, question, words, true);
+  }
+
+  /**
+   * @param first whether it may be tried again: whom the driver does not list by then is nobody
+   */
+  private void asked(
+      final String executorId,
+      final long link,
+      final int question,
+      final ByteBuffer words,
+      final boolean first) {
     synchronized (lock) {
       if (ended.contains(link)) {
         return;
       }
     }
-    final Connection back;
-    try {
-      back = back(executorId, true);
-    } catch (final RuntimeException e) {
-      LOG.debug("executor {} asks, and cannot be answered", executorId, e);
-      return; // It gives up by itself.
+    final Connection old = outdated(executorId, link, question);
+    if (old != null) {
+      old.close(); // Answers that it has not carried yet are said again.
     }
-    asked(back, executorId, link, question, words);
+    try {
+      for (int left = TRIES; left > 0; left--) {
+        back(executorId, true);
+        if (handOn(executorId, link, question, words)) {
+          return;
+        }
+      }
+      LOG.debug("executor {} asks, and each connection to it breaks at once", executorId);
+    } catch (final TooSoonException e) {
+      LOG.debug("executor {} asks, and is not known", executorId, e);
+      if (first) {
+        postponed.add(
+            e.until(), words.capacity(), () -> asked(executorId, link, question, words, false));
+      }
+    } catch (final RuntimeException e) {
+      LOG.debug(
+          "executor {} asks, and cannot be answered", executorId, e); // It gives up by itself.
+    }
   }
 
-  private void asked(
-      final Connection back,
-      final String executorId,
-      final long link,
-      final int question,
-      final ByteBuffer words) {
+  /** Tries postponed questions again. To be called often. Does not wait. */
+  void maintain() {
+    postponed.due().forEach(this::later);
+  }
+
+  /** Returns the way back that a question shows to be doubtful; null if there is none. */
+  private @Nullable Connection outdated(
+      final String executorId, final long link, final int question) {
+    synchronized (lock) {
+      final Reader reader = readers.get(executorId);
+      if (reader == null || !reader.comesAnew(link, question)) {
+        return null;
+      }
+      reader.hasAsked = true; // So its other links outlive that connection.
+      return reader.back;
+    }
+  }
+
+  /**
+   * Gives a question to the service. Does not wait.
+   *
+   * @return false if the reader has to be connected to before
+   */
+  private boolean handOn(
+      final String executorId, final long link, final int question, final ByteBuffer words) {
     final List<Long> over = new ArrayList<>();
     final long id;
     final boolean anew;
     synchronized (lock) {
+      if (ended.contains(link)) {
+        return true; // Nobody waits for the answer.
+      }
       final Reader reader = readers.get(executorId);
-      if (reader == null || reader.back != back || ended.contains(link)) {
-        return; // It is gone again.
+      if (reader == null) {
+        return false;
       }
       reader.hasAsked = true;
       anew = question > 0 && !reader.links.containsKey(link);
@@ -218,16 +281,17 @@ final class ServedLinks implements AutoCloseable {
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
       if (reader != null && Long.valueOf(id).equals(reader.links.get(link))) {
-        return;
+        return true;
       }
     }
     service.disconnected(id); // It ended meanwhile, maybe before the service knew it.
+    return true;
   }
 
-  private @Nullable Connection reached(final String executorId) {
+  private boolean isReached(final String executorId) {
     synchronized (lock) {
       final Reader known = readers.get(executorId);
-      return known != null && known.back.alive() ? known.back : null;
+      return known != null && known.back.alive();
     }
   }
 
@@ -235,7 +299,7 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question, final ByteBuffer answer) {
     final ByteBuffer body = ArrivingWord.body(answer);
     final UploadId id = UploadId.word(UploadId.ANSWER, link, question, body.remaining());
-    if (reached(executorId) != null) {
+    if (isReached(executorId)) {
       say(executorId, id, body, TRIES);
     } else {
       later(() -> say(executorId, id, body, TRIES)); // To connect takes long.
@@ -312,6 +376,9 @@ final class ServedLinks implements AutoCloseable {
       return attempt.join(); // Connecting has a limit.
     } catch (final CompletionException e) {
       final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
+      if (cause instanceof TooSoonException soon) {
+        throw soon;
+      }
       throw new CarrierException(Message.of(cause), cause);
     }
   }
@@ -394,6 +461,8 @@ final class ServedLinks implements AutoCloseable {
       id = reader.links.remove(link);
       last = reader.links.isEmpty() ? reader.back : null;
       if (last != null) {
+        readers.remove(
+            executorId); // A link that comes before its way back is closed, gets another.
         gone.add(executorId); // What fails of its transfers now, need not be told to it.
       }
     }
@@ -407,6 +476,7 @@ final class ServedLinks implements AutoCloseable {
 
   @Override
   public void close() {
+    postponed.clear();
     final List<Reader> all;
     synchronized (lock) {
       all = List.copyOf(readers.values());

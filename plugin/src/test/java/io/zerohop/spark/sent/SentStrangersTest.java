@@ -2,6 +2,7 @@ package io.zerohop.spark.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
@@ -10,6 +11,7 @@ import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.PortCarrier.KnownNeighbours;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import io.zerohop.spark.sent.Uploads.Reply;
 import java.io.IOException;
@@ -43,6 +45,7 @@ import scala.Option;
 @ExtendWith(QuietNetwork.class)
 class SentStrangersTest {
   private static final int LINK = 7;
+  private static final Duration LIMIT = Duration.ofSeconds(5);
 
   /** Longer than a word may take. */
   private static final Duration LONGEST = Duration.ofMinutes(6);
@@ -62,13 +65,13 @@ class SentStrangersTest {
     owner = nodes.start("owner");
     reader = nodes.start("reader");
     nodes.write();
-    connections = new Connections(owner.port().conf(), owner.port().security());
+    connections = new Connections(owner.port().conf(), owner.port().security(), LIMIT);
     toOwner = connect(owner.port().port());
     toReader = connect(reader.port().port());
   }
 
   private Connection connect(final int port) {
-    return connections.connect(BlockPort.HOST, port, Duration.ofSeconds(5));
+    return connections.connect(BlockPort.HOST, port, LIMIT);
   }
 
   @AfterEach
@@ -292,6 +295,22 @@ class SentStrangersTest {
       listed.add(started);
       assertThat(neighbours.find("late-" + i)).isEqualTo(started);
     }
+  }
+
+  @Test
+  void anExecutorThatRegistersBehindAnInventedNameIsFoundASecondLater() {
+    final List<BlockManagerId> listed = new ArrayList<>();
+    final TestClock clock = TestClock.standing();
+    final KnownNeighbours neighbours = new KnownNeighbours(() -> listed, clock);
+    assertThatThrownBy(() -> neighbours.find("stranger"))
+        .isInstanceOf(CarrierException.class)
+        .isNotInstanceOf(TooSoonException.class);
+    final BlockManagerId late = BlockManagerId.apply("late", BlockPort.HOST, 1, Option.empty());
+    listed.add(late);
+    final TooSoonException refused =
+        catchThrowableOfType(TooSoonException.class, () -> neighbours.find("late"));
+    clock.advance(Duration.ofNanos(clock.left(refused.until())));
+    assertThat(neighbours.find("late")).isEqualTo(late);
   }
 
   /** In the name of a reader that is listed, but not by its link. */

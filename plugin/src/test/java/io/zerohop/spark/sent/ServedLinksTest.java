@@ -3,10 +3,16 @@ package io.zerohop.spark.sent;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.netty.channel.embedded.EmbeddedChannel;
+import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.spark.sent.Connections.Connection;
+import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
+import io.zerohop.spark.sent.Uploads.Arriving;
+import io.zerohop.spark.sent.Uploads.ArrivingWord;
+import io.zerohop.spark.sent.Uploads.Reply;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -21,12 +27,21 @@ class ServedLinksTest {
   private static final String READER = "reader";
   private static final long LINK = 3;
   private static final long TRANSFER = 5;
+  private static final Duration PAUSE = Duration.ofSeconds(1);
 
+  private final TestClock clock = TestClock.standing();
   private final List<EmbeddedChannel> channels = new ArrayList<>();
+  private final List<TransportResponseHandler> responses = new ArrayList<>();
   private final List<Long> asked = new ArrayList<>();
+  private final List<Consumer<ByteBuffer>> answers = new ArrayList<>();
   private final List<Long> disconnected = new ArrayList<>();
   private Runnable meanwhile = () -> {};
+  private Runnable whenDisconnected = () -> {};
   private boolean refuses;
+  private boolean tooSoon;
+
+  /** So many of the next connections break at once. */
+  private int breaking;
 
   private final ServedLinks links =
       new ServedLinks(
@@ -36,27 +51,35 @@ class ServedLinksTest {
                 final long link, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
               meanwhile.run();
               asked.add(link);
+              answers.add(answer);
             }
 
             @Override
             public void disconnected(final long link) {
               disconnected.add(link);
+              whenDisconnected.run();
             }
           },
           this::connect,
           Runnable::run,
-          Runnable::run);
+          Runnable::run,
+          clock);
 
   private Connection connect(final String executorId) {
+    if (tooSoon) {
+      throw new TooSoonException(executorId, clock.in(PAUSE));
+    }
     final EmbeddedChannel channel = new EmbeddedChannel();
     channels.add(channel);
     if (refuses) {
       throw new IllegalStateException("connection refused");
     }
-    return new Connection(
-        new TransportClient(channel, new TransportResponseHandler(channel)),
-        new byte[0],
-        new AtomicInteger());
+    if (breaking-- > 0) {
+      channel.close();
+    }
+    final TransportResponseHandler handler = new TransportResponseHandler(channel);
+    responses.add(handler);
+    return new Connection(new TransportClient(channel, handler), new byte[0], new AtomicInteger());
   }
 
   @AfterEach
@@ -66,6 +89,20 @@ class ServedLinksTest {
 
   private void ask(final int question) {
     links.asked(READER, LINK, question, Questions.ping());
+  }
+
+  /** By an upload, as it comes from the network. */
+  private void upload(final long link, final int question) {
+    final ByteBuffer body = ArrivingWord.body(READER, Questions.ping());
+    final Arriving word =
+        links.arriving(UploadId.word(UploadId.QUESTION, link, question, body.remaining()));
+    assertThat(word).isNotNull();
+    word.bytes(body);
+    assertThat(word.complete()).isEqualTo(Reply.TAKEN);
+  }
+
+  private int carried(final int channel) {
+    return channels.get(channel).outboundMessages().size();
   }
 
   @Test
@@ -122,5 +159,130 @@ class ServedLinksTest {
     assertThat(asked).hasSize(1);
     assertThat(disconnected).endsWith(asked.get(0));
     assertThat(disconnected).hasSize(2); // The first one came before the question.
+  }
+
+  /** As when a reader ends a link and opens the next one, which different threads read. */
+  @Test
+  void aLinkThatComesWhileTheLastOneEndsHasAWayBack() {
+    ask(0);
+    whenDisconnected =
+        () -> {
+          whenDisconnected = () -> {};
+          links.asked(READER, LINK + 1, 0, Questions.ping());
+        };
+    links.ended(READER, LINK);
+    assertThat(asked).hasSize(2);
+    assertThat(disconnected).containsExactly(asked.get(0));
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(0).isOpen()).isFalse();
+    assertThat(channels.get(1).isOpen()).isTrue();
+    links.lost(READER, TRANSFER);
+    assertThat(carried(1)).as("it is told what is lost").isEqualTo(1);
+  }
+
+  @Test
+  void aQuestionOutlivesAConnectionThatBreaksAtOnce() {
+    breaking = 1;
+    ask(0);
+    assertThat(asked).hasSize(1);
+    assertThat(channels).hasSize(2);
+  }
+
+  @Test
+  void whoBreaksEachConnectionAtOnceIsNotConnectedWithoutEnd() {
+    breaking = Integer.MAX_VALUE;
+    ask(0);
+    assertThat(asked).isEmpty();
+    assertThat(channels).hasSize(3);
+  }
+
+  /** A connection that firewalls have forgotten seems to be alive, and carries nothing. */
+  @Test
+  void aReaderThatComesByAnotherLinkHasANewWayBack() {
+    upload(LINK, 0);
+    upload(LINK + 1, 0);
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(0).isOpen()).isFalse();
+    answers.get(1).accept(ByteBuffer.allocate(1));
+    assertThat(carried(0)).isZero();
+    assertThat(carried(1)).isEqualTo(1);
+  }
+
+  @Test
+  void linksThatAreOpenAtTheSameTimeShareTheNewWayBack() {
+    upload(LINK, 0);
+    upload(LINK + 1, 0);
+    upload(LINK, 1);
+    upload(LINK + 1, 1);
+    assertThat(asked).hasSize(4);
+    assertThat(asked.get(2)).isEqualTo(asked.get(0));
+    assertThat(asked.get(3)).isEqualTo(asked.get(1));
+    assertThat(disconnected).isEmpty();
+    answers.forEach(answer -> answer.accept(ByteBuffer.allocate(1)));
+    assertThat(channels).hasSize(2);
+    assertThat(carried(1)).isEqualTo(4);
+    links.ended(READER, LINK);
+    assertThat(channels.get(1).isOpen()).isTrue();
+    links.ended(READER, LINK + 1);
+    assertThat(channels.get(1).isOpen()).isFalse();
+  }
+
+  @Test
+  void aLinkOutlivesANewWayBackThoughNothingWasAskedByTheLastOne() {
+    upload(LINK, 0);
+    channels.get(0).close();
+    upload(LINK + 1, 0);
+    assertThat(channels).hasSize(3);
+    assertThat(disconnected).isEmpty();
+    upload(LINK, 1);
+    assertThat(asked).endsWith(asked.get(0));
+  }
+
+  /** An answer that the closed connection has not carried goes by the new one. */
+  @Test
+  void answersUnderWayAreSaidAgainByTheNewWayBack() {
+    upload(LINK, 0);
+    answers.get(0).accept(ByteBuffer.allocate(1));
+    upload(LINK + 1, 0);
+    responses.get(0).channelInactive();
+    assertThat(carried(1)).isEqualTo(1);
+  }
+
+  /** Somebody's invented name has just made the driver list all executors, and one is new. */
+  @Test
+  void aQuestionOfWhoIsNotKnownYetIsAnsweredLater() {
+    tooSoon = true;
+    upload(LINK, 0);
+    tooSoon = false;
+    links.maintain();
+    assertThat(asked).isEmpty();
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(asked).hasSize(1);
+    links.maintain();
+    assertThat(asked).as("once").hasSize(1);
+  }
+
+  @Test
+  void aQuestionIsNotPostponedTwice() {
+    tooSoon = true;
+    upload(LINK, 0);
+    clock.advance(PAUSE);
+    links.maintain();
+    tooSoon = false;
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(asked).isEmpty();
+  }
+
+  @Test
+  void aPostponedQuestionOfALinkThatHasEndedIsNotAnswered() {
+    tooSoon = true;
+    upload(LINK, 0);
+    links.ended(READER, LINK);
+    tooSoon = false;
+    clock.advance(PAUSE);
+    links.maintain();
+    assertThat(channels).isEmpty();
   }
 }
