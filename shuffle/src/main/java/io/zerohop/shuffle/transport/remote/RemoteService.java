@@ -356,7 +356,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
       return task -> hand(sends, task);
     }
 
-    /** For first contact with those that ask. */
+    /** Connects to those that ask: with those that send, one that is gone would hold up others. */
     public Executor connects() {
       return task -> hand(connects, task);
     }

@@ -96,7 +96,15 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
           begun.add(carrier::end);
           final Sends sends =
               new Sends(
-                  conf, self, holder, threads.answers(), threads.sends(), carrier, slabs, devices);
+                  conf,
+                  self,
+                  holder,
+                  threads.answers(),
+                  threads.sends(),
+                  threads.connects(),
+                  carrier,
+                  slabs,
+                  devices);
           final SendingNode node = new SendingNode(carrier, threads, slabs, sends, self);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
