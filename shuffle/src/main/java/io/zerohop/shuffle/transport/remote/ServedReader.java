@@ -145,13 +145,15 @@ public class ServedReader {
     private final ExtentList places = new ExtentList();
 
     private final AtomicInteger references = new AtomicInteger(1);
+    private final LeaseRoom.Share room;
     private final Clock clock;
     private final long begun;
     private @Nullable HostCopies copy;
     private long bytes;
     private volatile long left;
 
-    private ServedLease(final Clock clock) {
+    private ServedLease(final LeaseRoom.Share room, final Clock clock) {
+      this.room = room;
       this.clock = clock;
       this.begun = clock.nanos();
     }
@@ -160,11 +162,17 @@ public class ServedReader {
      * Looks blocks up and holds them. Copies nothing.
      *
      * @param wanted number, then map id and partition of each
+     * @param room for what is known of them
      * @param clock by which it ages
+     * @throws RuntimeException if there is no room, or the request is cut off
      */
     static ServedLease of(
-        final BlockHolder holder, final int shuffleId, final ByteBuffer wanted, final Clock clock) {
-      final ServedLease lease = new ServedLease(clock);
+        final BlockHolder holder,
+        final int shuffleId,
+        final ByteBuffer wanted,
+        final LeaseRoom room,
+        final Clock clock) {
+      final ServedLease lease = new ServedLease(room.share(), clock);
       try (Undo undo = new Undo(lease::release)) {
         lease.hold(holder, shuffleId, wanted);
         return undo.keep(lease);
@@ -173,6 +181,10 @@ public class ServedReader {
 
     private void hold(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
       final int count = wanted.getInt();
+      if (count < 0 || count > wanted.remaining() / (Long.BYTES + Integer.BYTES)) {
+        throw new IllegalArgumentException("the request is truncated");
+      }
+      room.takeBlocks(count);
       long mapId = -1;
       OwnOutput output = null;
       for (int i = 0; i < count; i++) {
@@ -197,6 +209,7 @@ public class ServedReader {
     }
 
     private void add(final EntryCursor extent, final SegmentMemory memory) {
+      room.takeExtent(extents.size());
       extents.add(
           memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
       final boolean onGpu = extents.isOnGpu(extents.size() - 1);
@@ -267,6 +280,7 @@ public class ServedReader {
           copy.close();
         }
         outputs.forEach(OwnOutput::release);
+        room.release();
       }
     }
   }

@@ -21,7 +21,12 @@ class ServedReaderTest {
   private final ServedReader reader = new ServedReader(lease -> {}, Clock.system());
 
   private static ServedLease lease() {
-    return ServedLease.of(RemoteServiceTest.NOTHING, 1, ByteBuffer.allocate(4), Clock.system());
+    return ServedLease.of(
+        RemoteServiceTest.NOTHING,
+        1,
+        ByteBuffer.allocate(4),
+        new LeaseRoom(1 << 20, 1 << 20, 1),
+        Clock.system());
   }
 
   @Test
