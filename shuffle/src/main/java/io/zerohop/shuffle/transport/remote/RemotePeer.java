@@ -79,16 +79,21 @@ public class RemotePeer implements AutoCloseable {
 
   /** Asks, and takes the answer apart: what follows the word that grants it. */
   public final CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
-    return link.ask(question)
-        .thenApply(
-            answer -> {
-              progress();
-              if (answer.get() != Wire.GRANTED) {
-                throw new ZerohopException(
-                    ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
-              }
-              return answer;
-            });
+    return link.ask(question).thenApply(this::granted);
+  }
+
+  /** The same for what is answered when it is its turn, so long from now at most. */
+  final CompletableFuture<ByteBuffer> ask(final ByteBuffer question, final Duration turn) {
+    return link.ask(question, turn).thenApply(this::granted);
+  }
+
+  private ByteBuffer granted(final ByteBuffer answer) {
+    progress();
+    if (answer.get() != Wire.GRANTED) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
+    }
+    return answer;
   }
 
   /**

@@ -40,7 +40,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
   private static final Logger LOG = LoggerFactory.getLogger(RemoteService.class);
 
   /** A reader that has not passed by then is taken for one that never will. */
-  private static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
+  static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
 
   /** How long memory stays for a reader that is gone: what it had asked for may still be read. */
   private static final Duration GRACE = Duration.ofSeconds(10);

@@ -313,7 +313,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
         } finally {
           to.release();
         }
-        ask(Questions.send(lease(), id))
+        askInTurn(Questions.send(lease(), id))
             .thenAccept(answer -> sent(answer.getLong()))
             .thenCompose(sent -> complete)
             .thenRunAsync(this::succeed, executor)
