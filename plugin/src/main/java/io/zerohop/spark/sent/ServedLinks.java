@@ -1,6 +1,5 @@
 package io.zerohop.spark.sent;
 
-import io.zerohop.device.Message;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Wire;
@@ -17,10 +16,8 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
@@ -150,36 +147,35 @@ final class ServedLinks implements AutoCloseable {
     }
     waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
     if (!later(
-        () -> {
-          try {
-            asked(sender, id.number(), id.place(), words);
-          } finally {
-            waitingBytes.addAndGet(-id.length());
-          }
-        })) {
+        () ->
+            asked(sender, id.number(), id.place(), words)
+                .whenComplete((done, failure) -> waitingBytes.addAndGet(-id.length())))) {
       waitingBytes.addAndGet(-id.length());
     }
   }
 
   /**
-   * A question has come. Waits for a connection to the reader, a limited time, if there is none.
+   * A question has come. Connects to the reader if nobody does, which takes a limited time.
    *
    * @param link the reader's number for it
+   * @return completes when the question is not needed any more
    */
-  void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
+  CompletableFuture<?> asked(
+      final String executorId, final long link, final int question, final ByteBuffer words) {
     synchronized (lock) {
       if (ended.contains(link)) {
-        return;
+        return CompletableFuture.completedFuture(null);
       }
     }
-    final Connection back;
-    try {
-      back = back(executorId, true);
-    } catch (final RuntimeException e) {
-      LOG.debug("executor {} asks, and cannot be answered", executorId, e);
-      return; // It gives up by itself.
-    }
-    asked(back, executorId, link, question, words);
+    return back(executorId, true)
+        .whenComplete(
+            (back, failure) -> {
+              if (failure == null) {
+                asked(back, executorId, link, question, words);
+              } else { // It gives up by itself.
+                LOG.debug("executor {} asks, and cannot be answered", executorId, failure);
+              }
+            });
   }
 
   private void asked(
@@ -258,19 +254,23 @@ final class ServedLinks implements AutoCloseable {
    */
   private void say(
       final String executorId, final UploadId id, final ByteBuffer body, final int tries) {
-    try {
-      back(executorId, false)
-          .upload(
-              id,
-              body,
-              (reply, failure) -> {
-                if (failure != null && tries > 1) {
-                  later(() -> say(executorId, id, body, tries - 1));
-                }
-              });
-    } catch (final RuntimeException e) {
-      LOG.debug("cannot notify executor {}", executorId, e);
-    }
+    back(executorId, false)
+        .thenAccept(
+            back ->
+                back.upload(
+                    id,
+                    body,
+                    (reply, failure) -> {
+                      if (failure != null && tries > 1) {
+                        later(() -> say(executorId, id, body, tries - 1));
+                      }
+                    }))
+        .whenComplete(
+            (said, failure) -> {
+              if (failure != null) {
+                LOG.debug("cannot notify executor {}", executorId, failure);
+              }
+            });
   }
 
   /** Says whether it will be done: not while this executor shuts down. */
@@ -285,22 +285,24 @@ final class ServedLinks implements AutoCloseable {
   }
 
   /**
-   * The way to a reader, connected if there is none, by one thread for all that want it: each
-   * attempt may take long, on threads that send to all others.
+   * The way to a reader. If there is none, and nobody connects to it, this thread does, which may
+   * take long; nobody else waits for that with a thread.
    *
    * @param asks whether the reader has just asked something
+   * @return fails if the reader has left, or cannot be reached
    */
-  private Connection back(final String executorId, final boolean asks) {
+  private CompletableFuture<Connection> back(final String executorId, final boolean asks) {
     final CompletableFuture<Connection> attempt;
     final boolean ours;
     synchronized (lock) {
       final Reader known = readers.get(executorId);
       if (known != null && known.back.alive()) {
-        return known.back;
+        return CompletableFuture.completedFuture(known.back);
       }
       if (!asks && gone.contains(executorId)) {
-        throw new CarrierException(
-            "executor " + executorId + " has left, or could not be reached", null);
+        return CompletableFuture.failedFuture(
+            new CarrierException(
+                "executor " + executorId + " has left, or could not be reached", null));
       }
       ours = !attempts.containsKey(executorId);
       attempt = attempts.computeIfAbsent(executorId, first -> new CompletableFuture<>());
@@ -308,12 +310,7 @@ final class ServedLinks implements AutoCloseable {
     if (ours) {
       connect(executorId, asks, attempt);
     }
-    try {
-      return attempt.join(); // Connecting has a limit.
-    } catch (final CompletionException e) {
-      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
-      throw new CarrierException(Message.of(cause), cause);
-    }
+    return attempt;
   }
 
   private void connect(
@@ -359,12 +356,14 @@ final class ServedLinks implements AutoCloseable {
   }
 
   private void connectAnew(final String executorId, final Connection broken) {
-    try {
-      back(executorId, false);
-    } catch (final RuntimeException e) {
-      LOG.debug("executor {} has left, and reads no more", executorId, e);
-      gone(executorId, broken);
-    }
+    back(executorId, false)
+        .whenComplete(
+            (back, failure) -> {
+              if (failure != null) {
+                LOG.debug("executor {} has left, and reads no more", executorId, failure);
+                gone(executorId, broken);
+              }
+            });
   }
 
   /** Nothing of a reader stays, unless it was reached by another connection meanwhile. */
