@@ -378,6 +378,7 @@ class AsyncCommitTest {
         parts.outputs,
         Runnable::run,
         Runnable::run,
+        Runnable::run,
         null,
         slabs,
         parts.devices);

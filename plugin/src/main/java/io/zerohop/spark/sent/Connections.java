@@ -266,8 +266,8 @@ final class Connections {
     private final AtomicInteger nextQuestion = new AtomicInteger();
     private final Map<Integer, Open> open = new ConcurrentHashMap<>();
 
-    /** A question that was not answered yet. */
-    private record Open(CompletableFuture<ByteBuffer> answer, long overdue) {}
+    /** A question that was not answered yet, for which it has until then. */
+    private record Open(CompletableFuture<ByteBuffer> answer, Duration limit, long overdue) {}
 
     /**
      * @param number by which both ends know it; random
@@ -297,6 +297,11 @@ final class Connections {
 
     @Override
     public CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
+      return ask(question, Duration.ZERO);
+    }
+
+    @Override
+    public CompletableFuture<ByteBuffer> ask(final ByteBuffer question, final Duration turn) {
       final int id = nextQuestion.getAndIncrement() & Integer.MAX_VALUE;
       final ByteBuffer body = ArrivingWord.body(self, question);
       if (body.remaining() > ServedLinks.MAX_QUESTION_BYTES) {
@@ -305,7 +310,9 @@ final class Connections {
                 Category.FALLBACK, "a request to " + owner + " is too long: " + body.remaining()));
       }
       final CompletableFuture<ByteBuffer> answer = begin();
-      open.put(id, new Open(answer, clock.in(conf.device().timeout())));
+      final Duration usual = conf.device().timeout();
+      final Duration limit = turn.compareTo(usual) > 0 ? turn : usual;
+      open.put(id, new Open(answer, limit, clock.in(limit)));
       answer.whenComplete((got, failure) -> open.remove(id));
       if (!answer.isDone()) {
         connection.upload(
@@ -361,7 +368,7 @@ final class Connections {
                       "executor "
                           + owner
                           + " has not answered within "
-                          + conf.device().timeout().toMillis()
+                          + question.limit().toMillis()
                           + " ms"));
         }
       }

@@ -83,7 +83,8 @@ public final class PortCarrier implements Carrier {
    * @param port of this executor
    * @param connections owned from now on
    * @param threads the caller's: {@code sends} sum and compress what is sent, {@code transfers}
-   *     expand and check what has come, {@code answers} read questions
+   *     expand and check what has come, {@code answers} read questions, {@code connects} open
+   *     connections to readers
    * @param slabs for what is compressed, and expanded; stay the caller's
    */
   PortCarrier(
@@ -101,7 +102,12 @@ public final class PortCarrier implements Carrier {
     this.slabs = slabs;
     this.roads =
         new PortRoad.Means(
-            threads.sends(), slabs, clock, new LongAdder(), new Semaphore(MAX_FURTHER_CONNECTIONS));
+            threads.sends(),
+            threads.connects(),
+            slabs,
+            clock,
+            new LongAdder(),
+            new Semaphore(MAX_FURTHER_CONNECTIONS));
     this.selfTest = new SelfTest(connections, port.self(), clock);
     uploads.receiver(this::arriving);
   }

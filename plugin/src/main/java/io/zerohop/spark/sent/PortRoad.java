@@ -62,12 +62,19 @@ final class PortRoad implements Road {
    * State that all roads of an executor share.
    *
    * @param executor sums and compresses
+   * @param connects opens further connections, which takes long where the reader's host is gone
    * @param slabs what is compressed goes to until it is sent
    * @param clock by which codecs are measured
    * @param saved bytes that compression has kept from the network
    * @param further a permit for each connection of any road beside its first
    */
-  record Means(Executor executor, Slabs slabs, Clock clock, LongAdder saved, Semaphore further) {}
+  record Means(
+      Executor executor,
+      Executor connects,
+      Slabs slabs,
+      Clock clock,
+      LongAdder saved,
+      Semaphore further) {}
 
   /** One connection, and how many messages it has under way. */
   private record Lane(Connection connection, AtomicInteger underWay) {}
@@ -126,7 +133,7 @@ final class PortRoad implements Road {
       return;
     }
     try (Undo undo = new Undo(further::release)) {
-      means.executor().execute(this::openAnother);
+      means.connects().execute(this::openAnother);
       undo.done();
     } catch (final RejectedExecutionException e) {
       LOG.debug("this executor is shutting down", e);

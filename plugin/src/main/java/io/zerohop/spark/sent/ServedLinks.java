@@ -1,6 +1,5 @@
 package io.zerohop.spark.sent;
 
-import io.zerohop.device.Message;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.ControlChannel.ControlService;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
@@ -19,7 +18,6 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
@@ -52,6 +50,8 @@ final class ServedLinks implements AutoCloseable {
    * all connections may break the one that is made meanwhile, too (1 of 800 resets did).
    */
   private static final int TRIES = 3;
+
+  private static final CompletableFuture<?> NOTHING_LEFT = CompletableFuture.completedFuture(null);
 
   /** Ended links whose numbers are remembered: more than all readers end while a question waits. */
   private static final int MAX_ENDED = 1024;
@@ -165,62 +165,93 @@ final class ServedLinks implements AutoCloseable {
     }
     waitingBytes.addAndGet(id.length()); // The sender has to be connected to first.
     if (!later(
-        () -> {
-          try {
-            asked(sender, id.number(), id.place(), words);
-          } finally {
-            waitingBytes.addAndGet(-id.length());
-          }
-        })) {
+        () ->
+            asked(sender, id.number(), id.place(), words)
+                .whenComplete((done, failure) -> waitingBytes.addAndGet(-id.length())))) {
       waitingBytes.addAndGet(-id.length());
     }
   }
 
   /**
-   * A question has come. Waits for a connection to the reader, a limited time, if there is none.
+   * A question has come. Connects to the reader if nobody does, which takes a limited time.
    *
    * @param link the reader's number for it
+   * @return completes when the question is not needed any more
    */
-  void asked(final String executorId, final long link, final int question, final ByteBuffer words) {
-    asked(executorId, link, question, words, true);
+  CompletableFuture<?> asked(
+      final String executorId, final long link, final int question, final ByteBuffer words) {
+    return asked(executorId, link, question, words, true, TRIES);
   }
 
   /**
-   * @param first whether it may be tried again: whom the driver does not list by then is nobody
+   * @param first whether it may be postponed: whom the driver does not list by then is nobody
+   * @param tries that are left: each connection may break at once
    */
-  private void asked(
+  private CompletableFuture<?> asked(
       final String executorId,
       final long link,
       final int question,
       final ByteBuffer words,
-      final boolean first) {
+      final boolean first,
+      final int tries) {
     synchronized (lock) {
       if (ended.contains(link)) {
-        return;
+        return NOTHING_LEFT;
       }
     }
     final Connection old = outdated(executorId, link, question);
     if (old != null) {
       old.close(); // Answers that it has not carried yet are said again.
     }
-    try {
-      for (int left = TRIES; left > 0; left--) {
-        back(executorId, true);
-        if (handOn(executorId, link, question, words)) {
-          return;
-        }
-      }
+    return back(executorId, true)
+        .handle(
+            (back, failure) -> {
+              if (failure != null) {
+                notReached(executorId, link, question, words, first, failure);
+                return NOTHING_LEFT;
+              }
+              return handOn(executorId, link, question, words)
+                  ? NOTHING_LEFT
+                  : askedAgain(executorId, link, question, words, first, tries - 1);
+            })
+        .thenCompose(rest -> rest);
+  }
+
+  /** By another thread: others wait behind the connection that broke, and to connect takes long. */
+  private CompletableFuture<?> askedAgain(
+      final String executorId,
+      final long link,
+      final int question,
+      final ByteBuffer words,
+      final boolean first,
+      final int tries) {
+    final CompletableFuture<Object> done = new CompletableFuture<>();
+    if (tries == 0
+        || !later(
+            () ->
+                asked(executorId, link, question, words, first, tries)
+                    .whenComplete((rest, failure) -> done.complete(null)))) {
       LOG.debug("executor {} asks, and each connection to it breaks at once", executorId);
-    } catch (final TooSoonException e) {
-      LOG.debug("executor {} asks, and is not known", executorId, e);
-      if (first) {
-        postponed.add(
-            e.until(), words.capacity(), () -> asked(executorId, link, question, words, false));
-      }
-    } catch (final RuntimeException e) {
-      LOG.debug(
-          "executor {} asks, and cannot be answered", executorId, e); // It gives up by itself.
+      return NOTHING_LEFT;
     }
+    return done;
+  }
+
+  private void notReached(
+      final String executorId,
+      final long link,
+      final int question,
+      final ByteBuffer words,
+      final boolean first,
+      final Throwable failure) {
+    LOG.debug("executor {} asks, and cannot be answered", executorId, failure);
+    final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
+    if (first && cause instanceof TooSoonException soon) {
+      postponed.add(
+          soon.until(),
+          words.capacity(),
+          () -> asked(executorId, link, question, words, false, TRIES));
+    } // Otherwise it gives up by itself.
   }
 
   /** Tries postponed questions again. To be called often. Does not wait. */
@@ -322,19 +353,23 @@ final class ServedLinks implements AutoCloseable {
    */
   private void say(
       final String executorId, final UploadId id, final ByteBuffer body, final int tries) {
-    try {
-      back(executorId, false)
-          .upload(
-              id,
-              body,
-              (reply, failure) -> {
-                if (failure != null && tries > 1) {
-                  later(() -> say(executorId, id, body, tries - 1));
-                }
-              });
-    } catch (final RuntimeException e) {
-      LOG.debug("cannot notify executor {}", executorId, e);
-    }
+    back(executorId, false)
+        .thenAccept(
+            back ->
+                back.upload(
+                    id,
+                    body,
+                    (reply, failure) -> {
+                      if (failure != null && tries > 1) {
+                        later(() -> say(executorId, id, body, tries - 1));
+                      }
+                    }))
+        .whenComplete(
+            (said, failure) -> {
+              if (failure != null) {
+                LOG.debug("cannot notify executor {}", executorId, failure);
+              }
+            });
   }
 
   /** Says whether it will be done: not while this executor shuts down. */
@@ -349,22 +384,24 @@ final class ServedLinks implements AutoCloseable {
   }
 
   /**
-   * The way to a reader, connected if there is none, by one thread for all that want it: each
-   * attempt may take long, on threads that send to all others.
+   * The way to a reader. If there is none, and nobody connects to it, this thread does, which may
+   * take long; nobody else waits for that with a thread.
    *
    * @param asks whether the reader has just asked something
+   * @return fails if the reader has left, or cannot be reached
    */
-  private Connection back(final String executorId, final boolean asks) {
+  private CompletableFuture<Connection> back(final String executorId, final boolean asks) {
     final CompletableFuture<Connection> attempt;
     final boolean ours;
     synchronized (lock) {
       final Reader known = readers.get(executorId);
       if (known != null && known.back.alive()) {
-        return known.back;
+        return CompletableFuture.completedFuture(known.back);
       }
       if (!asks && gone.contains(executorId)) {
-        throw new CarrierException(
-            "executor " + executorId + " has left, or could not be reached", null);
+        return CompletableFuture.failedFuture(
+            new CarrierException(
+                "executor " + executorId + " has left, or could not be reached", null));
       }
       ours = !attempts.containsKey(executorId);
       attempt = attempts.computeIfAbsent(executorId, first -> new CompletableFuture<>());
@@ -372,15 +409,7 @@ final class ServedLinks implements AutoCloseable {
     if (ours) {
       connect(executorId, asks, attempt);
     }
-    try {
-      return attempt.join(); // Connecting has a limit.
-    } catch (final CompletionException e) {
-      final Throwable cause = Objects.requireNonNullElse(e.getCause(), e);
-      if (cause instanceof TooSoonException soon) {
-        throw soon;
-      }
-      throw new CarrierException(Message.of(cause), cause);
-    }
+    return attempt;
   }
 
   private void connect(
@@ -426,12 +455,14 @@ final class ServedLinks implements AutoCloseable {
   }
 
   private void connectAnew(final String executorId, final Connection broken) {
-    try {
-      back(executorId, false);
-    } catch (final RuntimeException e) {
-      LOG.debug("executor {} has left, and reads no more", executorId, e);
-      gone(executorId, broken);
-    }
+    back(executorId, false)
+        .whenComplete(
+            (back, failure) -> {
+              if (failure != null) {
+                LOG.debug("executor {} has left, and reads no more", executorId, failure);
+                gone(executorId, broken);
+              }
+            });
   }
 
   /** Nothing of a reader stays, unless it was reached by another connection meanwhile. */

@@ -12,6 +12,7 @@ import io.zerohop.spark.sent.MessageCodec.CodecChoice;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.LongAdder;
@@ -98,11 +99,24 @@ class PortRoadTest {
     assertThat(ended).hasSize(failed + 1).last().isEqualTo("the connection was lost");
   }
 
+  /** Which takes long if the reader's host is gone: those that send go on meanwhile. */
+  @Test
+  void furtherOnesAreNotOpenedByThreadsThatSend() {
+    road.close();
+    final List<Runnable> later = new ArrayList<>();
+    road = road(2, Runnable::run, later::add);
+    send(3);
+    assertThat(channels.get(1).outboundMessages()).hasSize(3);
+    assertThat(later).hasSize(1);
+    later.remove(0).run();
+    assertThat(channels).hasSize(3);
+  }
+
   @Test
   void oneThatIsOpenedBesideTheCloseIsClosed() {
     road.close();
     final List<Runnable> later = new ArrayList<>();
-    road = road(2, later);
+    road = road(2, later::add, later::add);
     send(2);
     later.remove(0).run();
     later.remove(0).run();
@@ -113,19 +127,14 @@ class PortRoadTest {
   }
 
   private PortRoad road(final int connections) {
-    return road(connections, null);
+    return road(connections, Runnable::run, Runnable::run);
   }
 
-  private PortRoad road(final int connections, final List<Runnable> later) {
+  private PortRoad road(final int connections, final Executor sends, final Executor connects) {
     return new PortRoad(
         this::connect,
         connections,
-        new PortRoad.Means(
-            later == null ? Runnable::run : later::add,
-            null,
-            Clock.system(),
-            new LongAdder(),
-            further),
+        new PortRoad.Means(sends, connects, null, Clock.system(), new LongAdder(), further),
         new CodecChoice(SentCodec.NONE, Clock.system()),
         transfer -> {});
   }

@@ -6,9 +6,12 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.zerohop.device.TestClock;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockPath;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Wire;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import io.zerohop.spark.sent.Connections.Connection;
 import io.zerohop.spark.sent.PortCarrier.KnownNeighbours;
 import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
@@ -19,11 +22,13 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -46,6 +51,9 @@ import scala.Option;
 class SentStrangersTest {
   private static final int LINK = 7;
   private static final Duration LIMIT = Duration.ofSeconds(5);
+
+  /** Blocks that one request can name. */
+  private static final int MOST_OF_A_REQUEST = ServedLinks.MAX_QUESTION_BYTES / 12 - 100;
 
   /** Longer than a word may take. */
   private static final Duration LONGEST = Duration.ofMinutes(6);
@@ -351,6 +359,71 @@ class SentStrangersTest {
           owner.clock().advance(Duration.ofSeconds(1));
           return owner.stats().leases().open() == 0;
         });
+  }
+
+  /** So many that lists of them would fill the heap; a reader asks for a window. */
+  @Test
+  void aRequestForMoreBlocksThanAWindowHasIsRefused() throws Exception {
+    assertThat(new Leases().isRefused(MOST_OF_A_REQUEST)).isTrue();
+    assertThat(owner.stats().leases().open()).isZero();
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+  }
+
+  @Test
+  void leasesOfAllReadersTogetherHaveALimit() throws Exception {
+    final Leases leases = new Leases();
+    int blocks = 4_000; // Of a request; in the end there is not even room for one.
+    while (blocks > 0) {
+      if (leases.isRefused(blocks)) {
+        blocks /= 2;
+      }
+    }
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.STAGED);
+    owner.clock().advance(Duration.ofMinutes(6));
+    TestNodes.eventually(
+        "they end",
+        () -> {
+          owner.clock().advance(Duration.ofSeconds(1));
+          return owner.stats().leases().open() == 0;
+        });
+    assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
+  }
+
+  /** Asks for leases in the reader's name, and hears how long the answers are. */
+  private final class Leases implements PortProxy.Ear {
+    private final Map<Integer, Integer> answers = new ConcurrentHashMap<>();
+    private int asked;
+
+    Leases() {
+      reader.proxy().hear(this);
+    }
+
+    @Override
+    public void begins(final UploadId id) {
+      if (id.kind() == UploadId.WORD && id.type() == UploadId.ANSWER && id.number() == LINK) {
+        answers.put(id.place(), id.length());
+      }
+    }
+
+    /** Asks for one block so many times; says whether that is refused. */
+    boolean isRefused(final int times) throws Exception {
+      asked++;
+      final List<Block> blocks = Collections.nCopies(times, nodes.source().blocks().get(0));
+      assertThat(ask(toOwner, "reader", asked, Questions.open(blocks))).isEqualTo(Reply.TAKEN);
+      TestNodes.eventually("it is answered", () -> answers.containsKey(asked));
+      return answers.get(asked) != bytesOfLease(times);
+    }
+
+    /** Of the answer, with the sum behind it: each block is in one piece. */
+    private static int bytesOfLease(final int blocks) {
+      final RemoteExtents extents = new RemoteExtents();
+      for (int i = 0; i < blocks; i++) {
+        extents.add(1, 0, 1, true, 0);
+        extents.endBlock();
+      }
+      return ArrivingWord.body(Wire.granted(Long.BYTES + extents.encodedBytes()).clear())
+          .remaining();
+    }
   }
 
   @Test

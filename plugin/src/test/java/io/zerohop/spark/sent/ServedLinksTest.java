@@ -15,12 +15,16 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.apache.spark.network.client.TransportClient;
 import org.apache.spark.network.client.TransportResponseHandler;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 
 /** When an owner connects to a reader. */
 class ServedLinksTest {
@@ -37,6 +41,7 @@ class ServedLinksTest {
   private final List<Long> disconnected = new ArrayList<>();
   private Runnable meanwhile = () -> {};
   private Runnable whenDisconnected = () -> {};
+  private Runnable connecting = () -> {};
   private boolean refuses;
   private boolean tooSoon;
 
@@ -69,6 +74,7 @@ class ServedLinksTest {
     if (tooSoon) {
       throw new TooSoonException(executorId, clock.in(PAUSE));
     }
+    connecting.run();
     final EmbeddedChannel channel = new EmbeddedChannel();
     channels.add(channel);
     if (refuses) {
@@ -136,6 +142,41 @@ class ServedLinksTest {
     assertThat(channels).hasSize(2);
     channels.get(1).close(); // It has not asked since.
     assertThat(channels).hasSize(2);
+  }
+
+  /** There are few threads that connect, and others' readers need them. */
+  @Test
+  @Timeout(60)
+  void whatIsToBeSaidToAReaderThatIsBeingConnectedHoldsNoThread() throws Exception {
+    final CountDownLatch begun = new CountDownLatch(1);
+    final CountDownLatch goesOn = new CountDownLatch(1);
+    connecting =
+        () -> {
+          begun.countDown();
+          try {
+            goesOn.await(50, TimeUnit.SECONDS);
+          } catch (final InterruptedException e) {
+            throw new IllegalStateException(e);
+          }
+        };
+    final CompletableFuture<Void> first =
+        CompletableFuture.runAsync(() -> links.lost(READER, TRANSFER));
+    try {
+      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+      CompletableFuture.runAsync(
+              () -> {
+                links.lost(READER, TRANSFER + 1);
+                ask(0);
+              })
+          .get(30, TimeUnit.SECONDS);
+      assertThat(first).isNotDone();
+    } finally {
+      goesOn.countDown();
+    }
+    first.get(30, TimeUnit.SECONDS);
+    assertThat(channels).as("connected once, for all").hasSize(1);
+    assertThat(channels.get(0).outboundMessages()).hasSize(2);
+    assertThat(asked).hasSize(1);
   }
 
   /** As after a pause, when several threads read what has come meanwhile. */

@@ -56,6 +56,16 @@ public interface ControlChannel extends AutoCloseable {
      */
     CompletableFuture<ByteBuffer> ask(ByteBuffer question);
 
+    /**
+     * The same for a question that the other end answers when it is its turn, which may be later
+     * than others are answered.
+     *
+     * @param turn for which the answer is waited, if that is longer than for others
+     */
+    default CompletableFuture<ByteBuffer> ask(final ByteBuffer question, final Duration turn) {
+      return ask(question);
+    }
+
     /** Returns whether the link stands, as far as is known here. */
     boolean alive();
 

@@ -24,7 +24,7 @@ public interface Carrier {
 
   /**
    * A way to another executor. May wait for a limited time, though not for an answer: an executor
-   * that is not there shows in what is sent to it.
+   * that is not there shows in what is sent to it. Called by threads that send nothing.
    *
    * @param address what {@link #address} gave there
    * @return owned by the caller

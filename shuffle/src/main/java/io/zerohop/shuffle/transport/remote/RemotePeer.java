@@ -18,7 +18,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeoutException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,7 +36,7 @@ public class RemotePeer implements AutoCloseable {
   private final ControlLink link;
   private final Clock clock;
   private final Set<RemoteTransfer> transfers = ConcurrentHashMap.newKeySet();
-  private final AtomicBoolean pinging = new AtomicBoolean();
+  private final Silence silence;
   private volatile long lastProgress;
   private volatile @Nullable String broken;
 
@@ -61,6 +60,7 @@ public class RemotePeer implements AutoCloseable {
     this.link = link;
     this.clock = clock;
     this.lastProgress = clock.nanos();
+    this.silence = new Silence();
     link.onClosed(() -> breakOff("the connection to it was lost"));
   }
 
@@ -79,16 +79,21 @@ public class RemotePeer implements AutoCloseable {
 
   /** Asks, and takes the answer apart: what follows the word that grants it. */
   public final CompletableFuture<ByteBuffer> ask(final ByteBuffer question) {
-    return link.ask(question)
-        .thenApply(
-            answer -> {
-              progress();
-              if (answer.get() != Wire.GRANTED) {
-                throw new ZerohopException(
-                    ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
-              }
-              return answer;
-            });
+    return link.ask(question).thenApply(this::granted);
+  }
+
+  /** The same for what is answered when it is its turn, so long from now at most. */
+  final CompletableFuture<ByteBuffer> ask(final ByteBuffer question, final Duration turn) {
+    return link.ask(question, turn).thenApply(this::granted);
+  }
+
+  private ByteBuffer granted(final ByteBuffer answer) {
+    progress();
+    if (answer.get() != Wire.GRANTED) {
+      throw new ZerohopException(
+          ZerohopException.Category.RETRY, Wire.TEXT.decode(answer).toString());
+    }
+    return answer;
   }
 
   /**
@@ -151,7 +156,7 @@ public class RemotePeer implements AutoCloseable {
   /**
    * Breaks it off if transfers are under way and it does not even answer a ping. Gives up single
    * transfers that get nowhere although it does. Closes it if nothing was read from it for long:
-   * who is just about to read finds it closed, and connects anew.
+   * who is just about to read finds it closed, and connects anew. Called often, by one thread.
    *
    * @param conf has the limits of silence, of a transfer without a next byte, and of idle time
    * @return whether it is alive
@@ -165,18 +170,58 @@ public class RemotePeer implements AutoCloseable {
       return alive();
     }
     final long limit = conf.requestTimeout().toNanos() / 2;
-    final long quiet = clock.since(lastProgress);
-    if (quiet > limit) {
+    if (silence.lasts(limit)) {
       breakOff(
           "nothing arrived from it for "
               + limit / 1_000_000
               + " ms (half of spark.zerohop.request.timeout)");
-    } else if (quiet > limit / 2 && pinging.compareAndSet(false, true)) {
-      ask(Questions.ping()).whenComplete((answer, failure) -> pinging.set(false));
     }
     final long ofTransfer = Math.max(limit, conf.device().timeout().toNanos());
     transfers.forEach(transfer -> transfer.checkStalled(ofTransfer));
     return alive();
+  }
+
+  /**
+   * Measures the silence of an owner that was asked for a sign of life. Time in which nobody looked
+   * does not count: when this process itself paused, what the owner said meanwhile is still to be
+   * read. For the thread that checks.
+   */
+  private final class Silence {
+    /** How often it is looked at, at least, in the time that a ping has. */
+    private static final int LOOKS = 2;
+
+    private long lastLook = clock.nanos();
+
+    /** What was heard last when the ping was sent. */
+    private long heard;
+
+    private @Nullable CompletableFuture<ByteBuffer> ping;
+
+    /** How long it is out. */
+    private long nanos;
+
+    /** Sends a ping after half of the limit; says whether that had no answer for the other half. */
+    boolean lasts(final long limit) {
+      final long half = limit / 2;
+      final long step = Math.min(clock.since(lastLook), half / LOOKS);
+      lastLook = clock.nanos();
+      final long last = lastProgress;
+      if (clock.since(last) <= half) {
+        return false;
+      }
+      final CompletableFuture<ByteBuffer> out = ping;
+      if (out == null || heard != last) {
+        heard = last;
+        nanos = 0;
+        ping = ask(Questions.ping());
+        return false;
+      }
+      nanos += step;
+      if (nanos < half && out.isDone()) {
+        ping = ask(Questions.ping()); // The owner had no room for the last one.
+      }
+      return nanos >= half;
+    }
   }
 
   /** Ends everything that is under way; readers connect anew, or find that the owner is dead. */

@@ -1,6 +1,7 @@
 package io.zerohop.shuffle.transport.remote;
 
 import io.zerohop.device.Signal;
+import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Deadline;
@@ -39,7 +40,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
   private static final Logger LOG = LoggerFactory.getLogger(RemoteService.class);
 
   /** A reader that has not passed by then is taken for one that never will. */
-  private static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
+  static final Duration LEASE_LIMIT = Duration.ofMinutes(5);
 
   /** How long memory stays for a reader that is gone: what it had asked for may still be read. */
   private static final Duration GRACE = Duration.ofSeconds(10);
@@ -57,6 +58,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
   private final Queue<Waiting<R>> waiting = new ConcurrentLinkedQueue<>();
 
   private final AtomicLong nextLease = new AtomicLong();
+  private final LeaseRoom room;
 
   /**
    * A request that is answered when its blocks are there.
@@ -84,6 +86,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
     this.holder = holder;
     this.quick = quick;
     this.slow = slow;
+    this.room = LeaseRoom.of(conf, Runtime.getRuntime().maxMemory());
   }
 
   /**
@@ -126,7 +129,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
       final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
     try {
       answer(reader, question, answer);
-    } catch (final RuntimeException e) {
+    } catch (final RuntimeException | OutOfMemoryError e) {
       LOG.debug("a request of a reader cannot be answered", e);
       tell(answer, Wire.refusal(e));
     }
@@ -157,7 +160,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
   }
 
   private void open(final R reader, final ByteBuffer question, final Consumer<ByteBuffer> answer) {
-    final ServedLease lease = ServedLease.of(holder, question.getInt(), question, clock);
+    final ServedLease lease = ServedLease.of(holder, question.getInt(), question, room, clock);
     if (lease.isReady()) {
       answer.accept(grant(reader, lease));
     } else {
@@ -165,12 +168,16 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
     }
   }
 
+  /** Hands the lease to the reader, or lets it go if that fails. */
   private ByteBuffer grant(final R reader, final ServedLease lease) {
-    final long id = nextLease.incrementAndGet();
-    final ByteBuffer answer = Wire.granted(8 + lease.extents().encodedBytes()).putLong(id);
-    lease.extents().write(answer);
-    reader.hold(id, lease);
-    return answer.flip();
+    try (Undo undo = new Undo(lease::release)) {
+      final long id = nextLease.incrementAndGet();
+      final ByteBuffer answer = Wire.granted(8 + lease.extents().encodedBytes()).putLong(id);
+      lease.extents().write(answer);
+      undo.done();
+      reader.hold(id, lease);
+      return answer.flip();
+    }
   }
 
   /** Answers requests whose blocks are there by now, or never will be. */
@@ -186,14 +193,18 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
   }
 
   private void settle(final Waiting<R> next) {
+    ByteBuffer words;
     if (next.lease().isReady()) {
-      tell(next.answer(), grant(next.reader(), next.lease()));
+      try {
+        words = grant(next.reader(), next.lease());
+      } catch (final RuntimeException | OutOfMemoryError e) {
+        words = Wire.refusal(e);
+      }
     } else {
       next.lease().release();
-      tell(
-          next.answer(),
-          Wire.refusal(new IllegalStateException("copies of a map output have not ended")));
+      words = Wire.refusal(new IllegalStateException("copies of a map output have not ended"));
     }
+    tell(next.answer(), words);
   }
 
   /** A reader that is gone needs no answer, and one that was answered gets no second one. */
@@ -356,7 +367,7 @@ public abstract class RemoteService<R extends ServedReader> implements ControlSe
       return task -> hand(sends, task);
     }
 
-    /** For first contact with those that ask. */
+    /** Connects to those that ask: with those that send, one that is gone would hold up others. */
     public Executor connects() {
       return task -> hand(connects, task);
     }

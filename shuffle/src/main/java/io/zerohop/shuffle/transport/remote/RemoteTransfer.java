@@ -63,6 +63,9 @@ public abstract class RemoteTransfer {
   private volatile State state = State.ASKING; // Changed under the lock.
   private volatile long lastProgress;
 
+  /** Whether the owner has been asked for what it gives when it is its turn, and nothing came. */
+  private volatile boolean queued;
+
   /** Blocks that nothing was said of yet, by their place in the request. */
   @GuardedBy("this")
   private final Map<Integer, Block> waiting = new LinkedHashMap<>();
@@ -246,14 +249,31 @@ public abstract class RemoteTransfer {
             });
   }
 
+  /**
+   * Asks the owner for what it gives one reader after the other. Until then an owner that answers
+   * pings is alive, however long its queue is: nothing comes in the meantime, and to ask anew would
+   * be to stand at the end of it. It keeps the lease for a limited time.
+   */
+  protected final CompletableFuture<ByteBuffer> askInTurn(final ByteBuffer question) {
+    queued = true;
+    return peer.ask(question, RemoteService.LEASE_LIMIT)
+        .thenApply(
+            answer -> {
+              progress();
+              return answer;
+            });
+  }
+
   /** Records progress: bytes have arrived. Any thread. */
   protected final void progress() {
+    queued = false;
     lastProgress = peer.clock().nanos();
     peer.progress();
   }
 
-  /** Gives up if nothing has come for so long. */
-  final void checkStalled(final long nanos) {
+  /** Gives up if nothing has come for so long, or its turn not in the time of a lease. */
+  final void checkStalled(final long limit) {
+    final long nanos = queued ? Math.max(limit, RemoteService.LEASE_LIMIT.toNanos()) : limit;
     if (peer.clock().since(lastProgress) > nanos) {
       fail(
           new ZerohopException(

@@ -96,7 +96,15 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
           begun.add(carrier::end);
           final Sends sends =
               new Sends(
-                  conf, self, holder, threads.answers(), threads.sends(), carrier, slabs, devices);
+                  conf,
+                  self,
+                  holder,
+                  threads.answers(),
+                  threads.sends(),
+                  threads.connects(),
+                  carrier,
+                  slabs,
+                  devices);
           final SendingNode node = new SendingNode(carrier, threads, slabs, sends, self);
           LOG.info(
               "executor {} sends its blocks to other nodes, {}",
@@ -305,7 +313,7 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
         } finally {
           to.release();
         }
-        ask(Questions.send(lease(), id))
+        askInTurn(Questions.send(lease(), id))
             .thenAccept(answer -> sent(answer.getLong()))
             .thenCompose(sent -> complete)
             .thenRunAsync(this::succeed, executor)

@@ -7,12 +7,9 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.Self;
 import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
-import io.zerohop.shuffle.transport.remote.Carrier.MessageSizes;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.ServedReader.SentReader;
 import io.zerohop.shuffle.transport.remote.ServedReader.ServedLease;
-import io.zerohop.shuffle.transport.remote.Slabs.Slab;
-import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents.ReceiveLayout;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -24,7 +21,6 @@ import java.util.Objects;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
-import org.agrona.UnsafeAccess;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,6 +29,10 @@ import org.slf4j.LoggerFactory;
 public final class Sends extends RemoteService<SentReader> {
   private static final Logger LOG = LoggerFactory.getLogger(Sends.class);
 
+  /** How often a reader is connected for one request: once more if the way is lost meanwhile. */
+  private static final int TRIES = 2;
+
+  private final Executor connects;
   private final Carrier carrier;
   private final Slabs slabs;
   private final Devices devices;
@@ -42,6 +42,7 @@ public final class Sends extends RemoteService<SentReader> {
    * @param conf bounds copies on the GPU, and what is being sent at a time
    * @param self by whose clock what is sent takes its time
    * @param slow makes copies, and waits for the GPU
+   * @param connects connects to readers, which may take long for one that is gone
    * @param slabs what small blocks are sent from; stay the caller's
    */
   public Sends(
@@ -50,19 +51,25 @@ public final class Sends extends RemoteService<SentReader> {
       final BlockHolder holder,
       final Executor quick,
       final Executor slow,
+      final Executor connects,
       final Carrier carrier,
       final Slabs slabs,
       final Devices devices) {
     super(conf, self, holder, quick, slow);
+    this.connects = connects;
     this.carrier = carrier;
     this.slabs = slabs;
     this.devices = devices;
     this.queue = new SendQueue(slow, conf.fetch().receiveBuffers());
   }
 
+  /** A request to send the blocks of a lease. */
+  private record Request(
+      SentReader reader, long lease, long transfer, Consumer<ByteBuffer> answer) {}
+
   @Override
   protected SentReader reader(final Consumer<ServedLease> left) {
-    return new SentReader(carrier, left, clock);
+    return new SentReader(carrier, connects, conf.connectTimeout(), left, clock);
   }
 
   @Override
@@ -80,31 +87,61 @@ public final class Sends extends RemoteService<SentReader> {
     if (kind != Wire.SEND) {
       throw new IllegalArgumentException("there is no such request");
     }
-    final long id = question.getLong();
-    final long transfer = question.getLong();
-    final long bytes = reader.bytes(id);
-    queue.submit(reader, bytes, () -> begin(reader, id, bytes, transfer, answer));
+    await(new Request(reader, question.getLong(), question.getLong(), answer), TRIES);
+  }
+
+  /**
+   * Has a request wait for its turn once its reader is connected: as long as that takes, it has no
+   * place that another reader could use.
+   *
+   * @param tries to connect, at least one
+   */
+  private void await(final Request request, final int tries) {
+    final SentReader reader = request.reader();
+    if (!reader.holds(request.lease())) {
+      tell(request.answer(), Wire.refusal(ended()));
+      return;
+    }
+    reader
+        .back()
+        .whenComplete(
+            (road, failure) -> {
+              if (failure != null) {
+                LOG.debug("a reader cannot be reached", failure);
+                tell(request.answer(), Wire.refusal(failure));
+                return;
+              }
+              final long bytes = reader.bytes(request.lease());
+              queue.submit(reader, bytes, () -> begin(request, bytes, road, tries - 1));
+            });
+  }
+
+  private static ZerohopException ended() {
+    return new ZerohopException(
+        ZerohopException.Category.RETRY, "the lease on the blocks has ended");
   }
 
   /**
    * Sends what it is the turn of. Whatever comes in between, the reader is answered and the place
    * in the queue given back: nobody stands behind this thread to do it.
+   *
+   * @param tries to connect that are left if the road was lost while it waited
    */
-  private void begin(
-      final SentReader reader,
-      final long id,
-      final long bytes,
-      final long transfer,
-      final Consumer<ByteBuffer> answer) {
+  private void begin(final Request request, final long bytes, final Road road, final int tries) {
+    if (tries > 0 && !road.alive()) {
+      queue.ended(request.reader(), bytes);
+      await(request, tries);
+      return;
+    }
     ByteBuffer words;
     try {
-      words = start(reader, id, bytes, transfer).answer();
+      words = start(request, bytes, road).answer();
     } catch (final RuntimeException | OutOfMemoryError e) {
       LOG.debug("blocks cannot be sent", e);
-      queue.ended(reader, bytes);
+      queue.ended(request.reader(), bytes);
       words = Wire.refusal(e);
     }
-    tell(answer, words);
+    tell(request.answer(), words);
   }
 
   /**
@@ -113,151 +150,54 @@ public final class Sends extends RemoteService<SentReader> {
    * @return what is under way; with the last of it the place in the queue is given back
    * @throws RuntimeException if nothing is sent; then nothing is held either, but the place
    */
-  private MessageSender start(
-      final SentReader reader, final long id, final long bytes, final long transfer) {
-    final ServedLease lease = reader.find(id);
+  private MessageSender start(final Request request, final long bytes, final Road road) {
+    final SentReader reader = request.reader();
+    final ServedLease lease = reader.find(request.lease());
     if (lease == null) {
-      throw new ZerohopException(
-          ZerohopException.Category.RETRY, "the lease on the blocks has ended");
+      throw ended();
     }
-    final Packing packing = new Packing(lease, slabs, carrier.sizes());
-    final Runnable end =
-        () -> {
-          reader.sent(transfer);
-          packing.close();
-          lease.release();
-          reader.drop(id);
-        };
-    try (Undo undo = new Undo(end::run)) {
+    try (Undo undo = new Undo(() -> end(request, lease))) {
+      final Packing packing = new Packing(lease, slabs, carrier.sizes());
+      undo.add(packing);
       lease.bringToHost(devices, conf.device().timeout());
       final List<MessageSender.Message> messages = packing.messages();
       // The carrier's thread is the one that knows the end, and must not wait for memory to be
       // freed.
       final MessageSender sending =
           new MessageSender(
-              reader.back(),
-              transfer,
+              road,
+              request.transfer(),
               messages,
               carrier.sizes().atOnce(),
-              failure -> inBackground(() -> sent(reader, bytes, end)));
+              failure -> inBackground(() -> sent(request, bytes, lease, packing)));
       undo.done();
-      reader.sends(transfer);
+      reader.sends(request.transfer());
       sending.start();
       return sending;
     }
   }
 
-  private void sent(final SentReader reader, final long bytes, final Runnable end) {
-    try {
-      end.run();
+  private static void end(final Request request, final ServedLease lease) {
+    lease.release();
+    request.reader().drop(request.lease());
+  }
+
+  private void sent(
+      final Request request, final long bytes, final ServedLease lease, final Packing packing) {
+    request.reader().sent(request.transfer());
+    try (Undo ending = new Undo(() -> end(request, lease))) {
+      ending.add(packing);
     } catch (final RuntimeException e) {
       ShuffleCode.SENT_NOT_FREED
           .says("cannot release the memory of blocks that were sent to a reader")
           .warn(LOG, e);
     }
-    queue.ended(reader, bytes);
+    queue.ended(request.reader(), bytes);
   }
 
   /** Bytes of the windows that are being sent. */
   public long bytes() {
     return queue.bytes();
-  }
-
-  /**
-   * The messages that bring a lease's blocks to the reader. A message costs some microseconds at
-   * both ends whatever its size, so runs of few bytes that arrive one behind the other are copied
-   * together first; long ones are sent from where they lie. Owns the copies; for one thread.
-   */
-  private static final class Packing implements AutoCloseable {
-    /** Runs from this size on go by themselves. */
-    private static final int LONG_RUN_BYTES = 128 << 10;
-
-    private final ServedLease lease;
-    private final ReceiveLayout layout;
-    private final Slabs slabs;
-    private final MessageSizes sizes;
-    private final List<MessageSender.Message> messages = new ArrayList<>();
-    private final List<Slab> copies = new ArrayList<>();
-
-    /**
-     * @param lease has its blocks on the host before there are messages
-     */
-    Packing(final ServedLease lease, final Slabs slabs, final MessageSizes sizes) {
-      this.lease = lease;
-      this.layout = new ReceiveLayout(lease.extents(), ReceiveLayout.Part.ALL);
-      this.slabs = slabs;
-      this.sizes = sizes;
-    }
-
-    List<MessageSender.Message> messages() {
-      int first = 0;
-      for (int run = 0; run < layout.runs(); run++) {
-        final boolean isLong = bytes(run) >= LONG_RUN_BYTES && isWhole(run);
-        if (isLong || end(run) - begin(first) > sizes.longest()) {
-          pack(first, run);
-          first = run;
-        }
-        if (isLong) {
-          cut(begin(run), lease.address(layout.first(run)), bytes(run));
-          first = run + 1;
-        }
-      }
-      pack(first, layout.runs());
-      return messages;
-    }
-
-    /**
-     * Extents in a copy that was made of GPU memory have not the neighbours that they had there.
-     */
-    private boolean isWhole(final int run) {
-      return layout.runLength(run) == 1 || !lease.extents().isOnGpu(layout.first(run));
-    }
-
-    private long begin(final int run) {
-      return run == layout.runs() ? layout.bytes() : layout.place(layout.first(run));
-    }
-
-    private int bytes(final int run) {
-      return layout.runBytes(run);
-    }
-
-    private long end(final int run) {
-      return begin(run) + bytes(run);
-    }
-
-    /** Bytes that lie together, as messages that are not too long. */
-    private void cut(final long offset, final long address, final long bytes) {
-      for (long done = 0; done < bytes; done += sizes.longest()) {
-        final long piece = Math.min(sizes.longest(), bytes - done);
-        messages.add(new MessageSender.Message(offset + done, address + done, piece));
-      }
-    }
-
-    private void pack(final int firstRun, final int endRun) {
-      if (firstRun == endRun) {
-        return;
-      }
-      final long begin = begin(firstRun);
-      final long bytes = end(endRun - 1) - begin;
-      final Slab copy = slabs.take(bytes);
-      copies.add(copy);
-      layout.forEach(
-          firstRun,
-          endRun,
-          extent ->
-              UnsafeAccess.UNSAFE.copyMemory(
-                  lease.address(extent),
-                  copy.address() + layout.place(extent) - begin,
-                  lease.extents().length(extent)));
-      cut(begin, copy.address(), bytes);
-    }
-
-    /** Frees the copies; no message may be under way. */
-    @Override
-    public void close() {
-      copies.forEach(Slab::release);
-      copies.clear();
-    }
   }
 
   /**
@@ -290,11 +230,11 @@ public final class Sends extends RemoteService<SentReader> {
     private long bytes;
 
     /** A request that is to be sent. */
-    private record Request(long bytes, Runnable begin) {}
+    private record Entry(long bytes, Runnable begin) {}
 
     /** One reader's requests. */
     private final class Line {
-      private final Deque<Request> waiting = new ArrayDeque<>();
+      private final Deque<Entry> waiting = new ArrayDeque<>();
       private int underWay;
       private long bytes;
 
@@ -324,7 +264,7 @@ public final class Sends extends RemoteService<SentReader> {
       synchronized (this) {
         final Line line = lines.computeIfAbsent(reader, first -> new Line());
         final boolean hadTurn = line.mayBegin();
-        line.waiting.add(new Request(size, begin));
+        line.waiting.add(new Entry(size, begin));
         if (!hadTurn && line.mayBegin()) {
           turns.add(line);
         }
@@ -367,7 +307,7 @@ public final class Sends extends RemoteService<SentReader> {
 
     /** Begins the one whose turn it is, unless it has to wait; says whether it did. */
     private boolean beginNext() {
-      final Request next;
+      final Entry next;
       synchronized (this) {
         final Line line = underWay == AT_ONCE ? null : turns.peek();
         if (line == null || (underWay > 0 && line.waiting.peek().bytes() > mostBytes - bytes)) {

@@ -12,6 +12,7 @@ import io.zerohop.shuffle.extent.ExtentList.HostCopies;
 import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.pool.SegmentMemory;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
 import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
@@ -20,7 +21,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -35,8 +39,8 @@ public class ServedReader {
   final Clock clock;
   private final Map<Long, ServedLease> leases = new ConcurrentHashMap<>();
 
-  @GuardedBy("this")
-  private boolean gone;
+  /** Asked by threads that answer everybody, and must not wait for one that connects. */
+  private volatile boolean gone;
 
   /**
    * A reader without leases.
@@ -49,7 +53,7 @@ public class ServedReader {
     this.clock = clock;
   }
 
-  final synchronized boolean isGone() {
+  final boolean isGone() {
     return gone;
   }
 
@@ -66,6 +70,11 @@ public class ServedReader {
     final ServedLease lease = leases.get(id);
     // The reader may end it right now, so that what was found here is released already.
     return lease != null && lease.retain() ? lease : null;
+  }
+
+  /** Returns whether a lease is held. */
+  final boolean holds(final long id) {
+    return leases.containsKey(id);
   }
 
   /** Bytes of the blocks of a lease; 0 if it is not held. */
@@ -115,9 +124,7 @@ public class ServedReader {
 
   /** Ends everything. Idempotent. */
   void close() {
-    synchronized (this) {
-      gone = true;
-    }
+    gone = true;
     leases.keySet().forEach(this::leave);
   }
 
@@ -138,13 +145,15 @@ public class ServedReader {
     private final ExtentList places = new ExtentList();
 
     private final AtomicInteger references = new AtomicInteger(1);
+    private final LeaseRoom.Share room;
     private final Clock clock;
     private final long begun;
     private @Nullable HostCopies copy;
     private long bytes;
     private volatile long left;
 
-    private ServedLease(final Clock clock) {
+    private ServedLease(final LeaseRoom.Share room, final Clock clock) {
+      this.room = room;
       this.clock = clock;
       this.begun = clock.nanos();
     }
@@ -153,11 +162,17 @@ public class ServedReader {
      * Looks blocks up and holds them. Copies nothing.
      *
      * @param wanted number, then map id and partition of each
+     * @param room for what is known of them
      * @param clock by which it ages
+     * @throws RuntimeException if there is no room, or the request is cut off
      */
     static ServedLease of(
-        final BlockHolder holder, final int shuffleId, final ByteBuffer wanted, final Clock clock) {
-      final ServedLease lease = new ServedLease(clock);
+        final BlockHolder holder,
+        final int shuffleId,
+        final ByteBuffer wanted,
+        final LeaseRoom room,
+        final Clock clock) {
+      final ServedLease lease = new ServedLease(room.share(), clock);
       try (Undo undo = new Undo(lease::release)) {
         lease.hold(holder, shuffleId, wanted);
         return undo.keep(lease);
@@ -166,6 +181,10 @@ public class ServedReader {
 
     private void hold(final BlockHolder holder, final int shuffleId, final ByteBuffer wanted) {
       final int count = wanted.getInt();
+      if (count < 0 || count > wanted.remaining() / (Long.BYTES + Integer.BYTES)) {
+        throw new IllegalArgumentException("the request is truncated");
+      }
+      room.takeBlocks(count);
       long mapId = -1;
       OwnOutput output = null;
       for (int i = 0; i < count; i++) {
@@ -190,6 +209,7 @@ public class ServedReader {
     }
 
     private void add(final EntryCursor extent, final SegmentMemory memory) {
+      room.takeExtent(extents.size());
       extents.add(
           memory.id(), extent.offset(), extent.length(), extent.checked(), extent.checksum());
       final boolean onGpu = extents.isOnGpu(extents.size() - 1);
@@ -260,6 +280,7 @@ public class ServedReader {
           copy.close();
         }
         outputs.forEach(OwnOutput::release);
+        room.release();
       }
     }
   }
@@ -267,6 +288,8 @@ public class ServedReader {
   /** A reader that receives blocks, with the connection to it. Thread safe. */
   public static final class SentReader extends ServedReader {
     private final Carrier carrier;
+    private final Executor connects;
+    private final Duration pause;
 
     /** When transfers began that are still being sent. */
     private final Map<Long, Long> sending = new ConcurrentHashMap<>();
@@ -274,13 +297,30 @@ public class ServedReader {
     @GuardedBy("this")
     private byte @Nullable [] address;
 
-    /** The way to the reader, good or lost; absent before the first message. */
+    /**
+     * The way to the reader, good or lost, or the attempt to make it, for all who wait for that;
+     * absent before the first message. The monitor is never held while it is made.
+     */
     @GuardedBy("this")
-    private @Nullable Road back;
+    private @Nullable CompletableFuture<Road> back;
 
-    SentReader(final Carrier carrier, final Consumer<ServedLease> left, final Clock clock) {
+    /** When it is tried again if the last attempt has failed. */
+    private volatile long retryAt;
+
+    /**
+     * @param connects connects, which takes long if the reader's host is gone
+     * @param pause after a failure, in which whoever wants to send fails at once
+     */
+    SentReader(
+        final Carrier carrier,
+        final Executor connects,
+        final Duration pause,
+        final Consumer<ServedLease> left,
+        final Clock clock) {
       super(left, clock);
       this.carrier = carrier;
+      this.connects = connects;
+      this.pause = pause;
     }
 
     /** The reader has said where it is. */
@@ -289,31 +329,74 @@ public class ServedReader {
     }
 
     /**
-     * The way to the reader: a new one where the last was lost. May wait for the carrier, a limited
-     * time.
+     * The way to the reader, a new one where the last was lost, once there is one. Does not wait.
      *
-     * @throws ZerohopException (FALLBACK) if it cannot be reached or has not said where it is
+     * @return fails with a ZerohopException (FALLBACK) if the reader cannot be reached or has not
+     *     said where it is
      */
-    synchronized Road back() {
-      if (address == null || isGone()) {
-        throw new ZerohopException(
-            ZerohopException.Category.FALLBACK, "the reader has left, or has not sent its address");
+    CompletableFuture<Road> back() {
+      final CompletableFuture<Road> made = new CompletableFuture<>();
+      final CompletableFuture<Road> known;
+      final byte[] to;
+      synchronized (this) {
+        known = back;
+        to = address;
+        if (to == null || isGone()) {
+          return CompletableFuture.failedFuture(
+              new ZerohopException(
+                  ZerohopException.Category.FALLBACK,
+                  "the reader has left, or has not sent its address"));
+        }
+        if (known != null && stands(known)) {
+          return known;
+        }
+        back = made;
       }
-      final Road known = back;
-      if (known != null && known.alive()) {
-        return known;
+      if (known != null) {
+        known.thenAccept(Road::close);
       }
-      drop();
-      final Road made = carrier.connect(address);
-      back = made;
+      try {
+        connects.execute(() -> connect(to, made));
+      } catch (final RejectedExecutionException e) {
+        fail(made, new CarrierException("this executor is shutting down", e));
+      }
       return made;
     }
 
-    /** The next message goes by a new road. */
-    private synchronized void drop() {
-      if (back != null) {
-        back.close();
+    /** Whether it is good, is still being made, or has failed just now. */
+    private boolean stands(final CompletableFuture<Road> known) {
+      if (known.isCompletedExceptionally()) {
+        return !clock.isOver(retryAt);
+      }
+      return !known.isDone() || known.join().alive();
+    }
+
+    private void connect(final byte[] to, final CompletableFuture<Road> made) {
+      final Road road;
+      try {
+        road = carrier.connect(to);
+      } catch (final RuntimeException | Error e) { // Whatever it is, somebody waits.
+        LOG.debug("a reader cannot be reached", e);
+        fail(made, e);
+        return;
+      }
+      made.complete(road);
+    }
+
+    private void fail(final CompletableFuture<Road> made, final Throwable why) {
+      retryAt = clock.in(pause);
+      made.completeExceptionally(why);
+    }
+
+    /** The next message goes by a new road; one that is still being made is closed once made. */
+    private void drop() {
+      final CompletableFuture<Road> old;
+      synchronized (this) {
+        old = back;
         back = null;
+      }
+      if (old != null) {
+        old.thenAccept(Road::close);
       }
     }
 

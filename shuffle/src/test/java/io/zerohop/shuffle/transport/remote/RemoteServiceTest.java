@@ -9,8 +9,12 @@ import io.zerohop.shuffle.conf.Config;
 import io.zerohop.shuffle.pool.Devices;
 import io.zerohop.shuffle.transport.ContactListener;
 import io.zerohop.shuffle.transport.Self;
+import io.zerohop.shuffle.transport.remote.Carrier.CarrierException;
+import io.zerohop.shuffle.transport.remote.Carrier.Road;
 import io.zerohop.shuffle.transport.remote.RemoteService.BlockHolder;
 import io.zerohop.shuffle.transport.remote.ServedReader.SentReader;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -20,10 +24,11 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
+import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Questions about blocks that an owner does not have, so that no carrier is needed. */
+/** Questions about blocks that an owner does not have. */
 public class RemoteServiceTest {
   private static final long LINK = 3;
 
@@ -43,7 +48,39 @@ public class RemoteServiceTest {
 
   private RemoteService<SentReader> service(final Executor slow) {
     final Slabs slabs = new Slabs(devices.host()::hostBuffer, 0, Clock.system());
-    return new Sends(Config.defaults(), SELF, NOTHING, Runnable::run, slow, null, slabs, devices);
+    final RemoteService<SentReader> service =
+        new Sends(
+            Config.defaults(),
+            SELF,
+            NOTHING,
+            Runnable::run,
+            slow,
+            Runnable::run,
+            CARRIER,
+            slabs,
+            devices);
+    service.asked(LINK, Questions.hello(new byte[1], false), answer -> {});
+    return service;
+  }
+
+  /** Reaches each reader, and cannot send. */
+  private static final Carrier CARRIER =
+      stub(
+          Carrier.class,
+          method -> {
+            if (method.equals("connect")) {
+              return stub(Road.class, any -> true);
+            }
+            throw new CarrierException("a test wants it", null);
+          });
+
+  /** Answers each call by its name. */
+  static <T> T stub(final Class<T> type, final Function<String, Object> answer) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (self, method, arguments) -> answer.apply(method.getName())));
   }
 
   public static final Self SELF = new Self("owner", 1, ContactListener.NONE, Clock.system());
@@ -125,7 +162,7 @@ public class RemoteServiceTest {
     }
     runChores();
     assertThat(answers).hasValue(MANY);
-    send(service, 77, this::refused);
+    send(service, open(service), this::refused);
     runChores();
     assertThat(answers).hasValue(MANY + 1);
   }

@@ -8,6 +8,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.ControlChannel.ControlLink;
 import io.zerohop.shuffle.transport.Transport;
 import io.zerohop.shuffle.transport.Transport.NotGettableException;
+import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import io.zerohop.shuffle.transport.remote.Wire.RemoteExtents;
 import java.nio.ByteBuffer;
 import java.time.Duration;
@@ -145,6 +146,61 @@ class RemoteTransferTest {
     boolean ends() {
       return endReading();
     }
+  }
+
+  /** Waits for its turn at the owner. */
+  private final class Queued extends RemoteTransfer {
+    Queued() {
+      super(peer, blocks, new Sink(), RemoteTransferTest.this.slabs, Runnable::run);
+    }
+
+    @Override
+    protected void receive() {
+      askInTurn(Questions.send(lease(), 1)).thenAccept(answer -> {}).exceptionally(this::failed);
+    }
+  }
+
+  private Queued queued() {
+    final Queued transfer = new Queued();
+    transfer.start();
+    answerOpen(1);
+    assertThat(link.questions.get(1).get(0)).isEqualTo(Wire.SEND);
+    return transfer;
+  }
+
+  /** A saturated owner sends what was asked for first: that is no stall. */
+  @Test
+  void whoWaitsForItsTurnWaitsAsLongAsTheLeaseLasts() {
+    final Queued transfer = queued();
+    clock.advance(RemoteService.LEASE_LIMIT);
+    transfer.checkStalled(LIMIT);
+    assertThat(failed).isEmpty();
+    clock.advance(Duration.ofNanos(1));
+    transfer.checkStalled(LIMIT);
+    assertThat(failed).isEqualTo(blocks);
+  }
+
+  @Test
+  void whoseTurnHasComeStallsAsSoonAsOthers() {
+    final Queued transfer = queued();
+    clock.advance(Duration.ofNanos(2 * LIMIT));
+    link.answers.get(1).complete(ByteBuffer.allocate(9).put(Wire.GRANTED).putLong(1).flip());
+    clock.advance(Duration.ofNanos(LIMIT));
+    transfer.checkStalled(LIMIT);
+    assertThat(failed).isEmpty();
+    clock.advance(Duration.ofNanos(1));
+    transfer.checkStalled(LIMIT);
+    assertThat(failed).isEqualTo(blocks);
+  }
+
+  /** Messages may come before the answer. */
+  @Test
+  void whatComesShowsThatItIsItsTurn() {
+    final Queued transfer = queued();
+    transfer.progress();
+    clock.advance(Duration.ofNanos(2 * LIMIT));
+    transfer.checkStalled(LIMIT);
+    assertThat(failed).isEqualTo(blocks);
   }
 
   @Test
