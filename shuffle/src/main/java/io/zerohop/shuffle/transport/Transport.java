@@ -102,6 +102,12 @@ public interface Transport {
     default boolean answers(final BlockSource source, final Duration limit) {
       return true;
     }
+
+    /**
+     * Says that an owner has ended, for certain, so that it need not be asked any more where
+     * somebody else has its blocks. Does not wait.
+     */
+    default void ended(final BlockSource source) {}
   }
 
   /** Thrown if blocks cannot be read from their owner's memory, but only sent by it. */
