@@ -66,6 +66,10 @@ class KeeperFilesTest {
   private KeptTransport transport;
   private final TestClock filesClock = TestClock.running();
   private LeftFolder files;
+
+  /** Whether others answer where the owners did, with blocks of their own. */
+  private volatile boolean arePortsTaken;
+
   private Keeper keeper;
   private volatile boolean ending;
   private Thread keeping;
@@ -75,11 +79,16 @@ class KeeperFilesTest {
     base = temp.resolve("s");
     dir = Files.createDirectory(temp.resolve("files"));
     reader = TestNodes.start(base, "reader");
-    final FakeStaging nobody = new FakeStaging(NodeProcess.BATCHES, NodeProcess.MOST);
-    nobody.desert();
+    final FakeStaging others =
+        new FakeStaging(block -> new byte[] {42}) {
+          @Override
+          public boolean answers(final BlockSource source, final Duration limit) {
+            return arePortsTaken;
+          }
+        };
     transport =
         new KeptTransport(
-            nobody, source -> false, () -> channels.open(null), source -> {}, LONG, Clock.system());
+            others, source -> false, () -> channels.open(null), source -> {}, LONG, Clock.system());
   }
 
   @AfterEach
@@ -200,6 +209,7 @@ class KeeperFilesTest {
       final BlockSource two = published(owner, 2);
       owner.kill();
       awaitFiles(2 * MAPS);
+      arePortsTaken = true;
       assertThat(readAll(reader, one)).containsOnlyKeys(BlockPath.STAGED);
       assertThat(readAll(elsewhere, two)).containsOnlyKeys(BlockPath.STAGED);
       final KeeperStats full = stats();

@@ -25,7 +25,9 @@ public final class ExchangeException extends ZerohopException {
     /** The connection ended. */
     CLOSED(Category.FALLBACK),
     /** The peer could not hand this segment over, or it could not be taken; the link is well. */
-    UNAVAILABLE(Category.FALLBACK);
+    UNAVAILABLE(Category.FALLBACK),
+    /** Another life answers where the peer did: that one has ended. */
+    REPLACED(Category.FALLBACK);
 
     private final Category category;
 

@@ -5,6 +5,7 @@ import io.netty.buffer.ByteBufInputStream;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.Block;
 import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.transport.Transport.FallbackTransport;
 import io.zerohop.spark.keeper.KeptId;
@@ -46,6 +47,8 @@ import scala.Option;
  * retries, compression and encryption. Blocks of this executor come from its files. Large blocks
  * come by way of a temporary file, as {@code spark.network.maxRemoteBlockSizeFetchToMem} says.
  * Thread safe.
+ *
+ * <p>An owner with a location proves with each request that it is that one ({@link OwnerProof}).
  *
  * @param resolver serves this executor's own blocks
  * @param largeBytes blocks over this size are received in files
@@ -119,9 +122,20 @@ public record BlockTransferTransport(SparkEnv env, ShuffleBlockResolver resolver
             owner.host(),
             owner.port(),
             executorOf(source),
-            blocks.stream().map(Block::toString).toArray(String[]::new),
+            names(source, blocks),
             new Listener(this, source, byId, files, sink),
             manager);
+  }
+
+  /** What is asked for: the blocks, and behind them the proof, which nobody waits for. */
+  private static String[] names(final BlockSource source, final List<Block> blocks) {
+    final List<String> names = new ArrayList<>(blocks.size() + 1);
+    blocks.forEach(block -> names.add(block.toString()));
+    final Location owner = source.location();
+    if (owner != null) {
+      names.add(OwnerProof.of(blocks.get(0).shuffleId(), owner.incarnation()).name());
+    }
+    return names.toArray(String[]::new);
   }
 
   private static ShuffleBlockId id(final Block block) {

@@ -91,6 +91,9 @@ public final class ZerohopBlockResolver
   @Override
   public ManagedBuffer getBlockData(final BlockId blockId, final Option<String[]> dirs) {
     if (blockId instanceof ShuffleBlockId id) {
+      if (OwnerProof.isOne(id)) {
+        return OwnerProof.give(id, node.get());
+      }
       final int reduceId = id.reduceId();
       return data(
           new ShuffleBlockBatchId(id.shuffleId(), id.mapId(), reduceId, reduceId + 1),

@@ -15,7 +15,6 @@ import io.zerohop.spark.LocalSpark;
 import io.zerohop.spark.staged.ZerohopBlockResolver.MemoryBlockBuffer;
 import java.io.IOException;
 import java.io.InputStream;
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -167,7 +166,7 @@ class BlockTransferFaultTest {
 
   @Test
   void whatALostConnectionHadToBringComesByAnother() {
-    replace(block(true), (before, buffer) -> before == 0 ? new BreakingBuffer() : buffer);
+    replace(block(true), (before, buffer) -> before == 0 ? new BreakingBuffer(() -> {}) : buffer);
     fetch();
     assertThat(notArrived()).isEmpty();
     assertThat(asked).hasValue(2);
@@ -176,7 +175,7 @@ class BlockTransferFaultTest {
   @Test
   void aBlockThatLosesEachConnectionFails() {
     final Block fatal = block(true);
-    replace(fatal, (before, buffer) -> new BreakingBuffer());
+    replace(fatal, (before, buffer) -> new BreakingBuffer(() -> {}));
     fetch();
     assertThat(notArrived()).containsKey(fatal);
     assertThat(asked).hasValueGreaterThan(1);
@@ -205,48 +204,6 @@ class BlockTransferFaultTest {
       assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
     } catch (final InterruptedException e) {
       throw new AssertionError(e);
-    }
-  }
-
-  /** One at which Spark's service closes the connection that it is sent by, if it is large. */
-  private static final class BreakingBuffer extends ManagedBuffer {
-    private static IllegalStateException broken() {
-      return new IllegalStateException("a test wants this connection to break");
-    }
-
-    @Override
-    public long size() {
-      throw broken();
-    }
-
-    @Override
-    public ByteBuffer nioByteBuffer() {
-      throw broken();
-    }
-
-    @Override
-    public InputStream createInputStream() {
-      throw broken();
-    }
-
-    @Override
-    public Object convertToNetty() {
-      throw broken();
-    }
-
-    @Override
-    public Object convertToNettyForSsl() {
-      throw broken();
-    }
-
-    @Override
-    public ManagedBuffer retain() {
-      return this;
-    }
-
-    @Override
-    public ManagedBuffer release() {
-      return this;
     }
   }
 }

@@ -35,6 +35,11 @@ final class WatchedTransport implements FallbackTransport {
   }
 
   @Override
+  public void ended(final BlockSource source) {
+    transport.ended(source);
+  }
+
+  @Override
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
     asked.addAndGet(blocks.size());
     transport.fetch(

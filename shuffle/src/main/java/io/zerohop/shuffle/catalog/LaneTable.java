@@ -250,7 +250,8 @@ public final class LaneTable implements LeaseBarrier {
      * @param block the block of lanes that the owner gave us; 0 for the owner itself
      * @param generation the block's, as the owner said when it gave us the block
      * @param connected whether leases may be taken; once false, always false. It may say so late:
-     *     who closed the connection is not waited for
+     *     who closed the connection is not waited for. An owner for its own readers says so before
+     *     it looks for the last time which leases are open
      * @param clock by which a wait for a lane is measured
      */
     public LanePool(
@@ -307,7 +308,14 @@ public final class LaneTable implements LeaseBarrier {
         if (buffer.compareAndSetInt(offset(lane) + LaneLayout.TAKEN, epoch - 1, epoch)) {
           taken.set(lane, epoch);
           VarHandle.fullFence();
-          return new Lease(lane, epoch);
+          final Lease lease = new Lease(lane, epoch);
+          if (isOurs()) {
+            return lease;
+          }
+          // An owner that ends unpublishes nothing: it stops this first, and then looks at the
+          // leases once. It may have done both between our look and our store.
+          lease.close();
+          return null;
         }
         // Somebody else uses the lane: we were dropped since the look, or one who was dropped
         // before us has stored late. It is left to him; a store over his would let go what he

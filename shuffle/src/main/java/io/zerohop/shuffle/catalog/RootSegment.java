@@ -80,7 +80,9 @@ public final class RootSegment implements SegmentRegistry, AutoCloseable {
 
   /**
    * Says that nothing of the memory changes any more. The list of shuffles stays as it is, since a
-   * keeper goes on by it. Called by {@code OwnMemory.freeze} alone.
+   * keeper goes on by it: from now on an unchanged list does not show that a segment is there.
+   * Segments may be retired after that, which readers do not follow. Called by {@code
+   * OwnMemory.freeze} alone.
    */
   public synchronized void end() {
     ended = true;

@@ -124,6 +124,7 @@ final class BlockWindows implements AutoCloseable {
     }
     final boolean isLeft = request.memory().isLeft();
     if (isLeft) {
+      reader.staged().ended(source); // What the keeper has elsewhere, nobody else has.
       opened.checkComplete();
     }
     if (opened.size() == 0) {

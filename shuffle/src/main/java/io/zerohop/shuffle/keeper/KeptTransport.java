@@ -23,6 +23,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
@@ -35,14 +36,18 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Stages blocks from their owner, and from the keeper of its node where that does not give them.
- * Only the keeper knows whether an owner has ended: another process may answer at its address.
- * Blocks that no keeper has come from their owner alone. Thread safe.
+ * Once it is certain that an owner has ended, only the keeper is asked. Blocks that no keeper has
+ * come from their owner alone. Thread safe.
+ *
+ * <p>A port that is open says nothing of who has it, so the look at one only spares questions: who
+ * gives a block has to prove to be its owner ({@link FallbackTransport}). Where another process has
+ * the owner's address, the keeper is asked in that way, too.
  */
 public final class KeptTransport implements FallbackTransport, AutoCloseable {
   /** As in the choice of paths: one that says nothing may take three attempts of the kernel's. */
   private static final Duration PROBE = Duration.ofSeconds(5);
 
-  /** How long the last look at an owner holds. */
+  /** How long the last look at an owner holds: of one that says nothing, it may be wrong. */
   private static final Duration MEMORY = Duration.ofSeconds(10);
 
   /** How often who waits for a part of a block looks whether its task has ended. */
@@ -55,6 +60,9 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
 
   /** The last look at each owner, by incarnation. */
   private final Map<Long, Seen> seen = new ConcurrentHashMap<>();
+
+  /** Owners that have ended for certain, by incarnation. That holds for good: none comes again. */
+  private final Set<Long> ended = ConcurrentHashMap.newKeySet();
 
   private record Seen(boolean lives, long until) {}
 
@@ -87,6 +95,17 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
   }
 
   @Override
+  public void ended(final BlockSource source) {
+    if (isKept(source)) {
+      final long incarnation = source.knownLocation().incarnation();
+      ended.add(incarnation);
+      seen.remove(incarnation);
+    } else {
+      owners.ended(source);
+    }
+  }
+
+  @Override
   public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
     if (!isKept(source)) {
       owners.fetch(source, blocks, sink);
@@ -110,18 +129,22 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
         && !isOwn.test(source);
   }
 
-  /** Whether somebody answers at the owner's address. Waits a limited time. */
+  /**
+   * Whether somebody answers at the owner's address who may still be the owner. Waits a limited
+   * time.
+   */
   private boolean lives(final BlockSource source, final Duration limit) {
-    final Seen last = seen.get(source.knownLocation().incarnation());
+    final long incarnation = source.knownLocation().incarnation();
+    if (ended.contains(incarnation)) {
+      return false;
+    }
+    final Seen last = seen.get(incarnation);
     if (last != null && !clock.isOver(last.until)) {
       return last.lives;
     }
     seen.values().removeIf(other -> clock.isOver(other.until));
-    return saw(source, owners.answers(source, limit));
-  }
-
-  private boolean saw(final BlockSource source, final boolean lives) {
-    seen.put(source.knownLocation().incarnation(), new Seen(lives, clock.in(MEMORY)));
+    final boolean lives = owners.answers(source, limit);
+    seen.put(incarnation, new Seen(lives, clock.in(MEMORY)));
     return lives;
   }
 
@@ -207,7 +230,7 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
     }
 
     private void take(final List<Block> asked, final ByteBuffer answer) {
-      saw(source, false);
+      ended(source); // The keeper has taken over from it.
       try {
         for (int i = 0; answer.hasRemaining(); i++) {
           final Item item = Item.parse(answer);
@@ -235,7 +258,7 @@ public final class KeptTransport implements FallbackTransport, AutoCloseable {
         isAsking = false;
       }
       if (cause instanceof NotLeftException) {
-        // It may live, and is asked the next time.
+        // It may live, and is asked the next time, unless its keeper had it and has dropped it.
         seen.remove(source.knownLocation().incarnation());
         failed.forEach(
             (block, own) -> {

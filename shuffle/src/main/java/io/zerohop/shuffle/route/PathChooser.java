@@ -300,18 +300,23 @@ public final class PathChooser {
     }
 
     /**
-     * Throws if an owner is dead: that is who refuses where it answered before, or who answers at
-     * none of its ports. Whoever only says nothing may have paused, or something may be in between:
-     * the kernel still accepts connections for a process that is stopped, and its blocks are
-     * staged, with Spark's patience.
+     * Throws if an owner is dead: that is in whose place another one answers, who refuses where it
+     * answered before, or who answers at none of its ports. Whoever only says nothing may have
+     * paused, or something may be in between: the kernel still accepts connections for a process
+     * that is stopped, and its blocks are staged, with Spark's patience.
      */
     private void throwIfDead(
         final ExchangeException e, final RemoteNode<?> way, final ShuffleCode code) {
+      final boolean replaced = e.reason() == Reason.REPLACED;
+      if (replaced) {
+        staging.ended(source);
+      }
       final boolean refused = e.reason() == Reason.REFUSED;
       // One that is just dying may still accept a connection, and then reset it.
       final boolean doubtful =
           refused || e.reason() == Reason.TIMEOUT || e.reason() == Reason.CLOSED;
-      if ((refused && way.hasMet(source.knownLocation()))
+      if (replaced
+          || (refused && way.hasMet(source.knownLocation()))
           || (doubtful && !liveness.answers(source, staging))) {
         throw new OwnerGoneException(
             code.says("an executor is dead: it does not answer")

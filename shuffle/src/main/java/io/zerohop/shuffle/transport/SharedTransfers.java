@@ -121,6 +121,11 @@ public final class SharedTransfers implements FallbackTransport, AutoCloseable {
     return transport.answers(source, limit);
   }
 
+  @Override
+  public void ended(final BlockSource source) {
+    transport.ended(source);
+  }
+
   private record Key(Object owner, Block block) {}
 
   /** One block on its way, and who waits for it. Thread safe. */

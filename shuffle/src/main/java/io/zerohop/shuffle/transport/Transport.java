@@ -86,6 +86,11 @@ public interface Transport {
   /**
    * The transport for blocks that no other one can read. It does not depend on the others, and also
    * reads blocks that an owner has in files. Thread safe.
+   *
+   * <p>Blocks of a source with a location come from that life of its owner, or of somebody to whom
+   * it has left them, and fail where neither answers. That somebody answers at the owner's address
+   * proves nothing: an executor of another application may have it by now, with blocks of the same
+   * numbers.
    */
   @FunctionalInterface
   interface FallbackTransport extends Transport {
@@ -97,6 +102,12 @@ public interface Transport {
     default boolean answers(final BlockSource source, final Duration limit) {
       return true;
     }
+
+    /**
+     * Says that an owner has ended, for certain, so that it need not be asked any more where
+     * somebody else has its blocks. Does not wait.
+     */
+    default void ended(final BlockSource source) {}
   }
 
   /** Thrown if blocks cannot be read from their owner's memory, but only sent by it. */

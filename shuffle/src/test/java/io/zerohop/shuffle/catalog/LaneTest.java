@@ -15,6 +15,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import org.agrona.concurrent.UnsafeBuffer;
 import org.junit.jupiter.api.AfterEach;
@@ -162,6 +163,29 @@ class LaneTest {
     assertThat(peer.intact()).isTrue();
     assertThat(local.intact()).isTrue();
     lease.close();
+  }
+
+  /** It looks at the leases for the last time between a reader's look at it and its store. */
+  @Test
+  void ofAnOwnerThatEndsAndHasSeenNoLeaseNoneIsHad() {
+    final AtomicBoolean frozen = new AtomicBoolean();
+    final LanePool local =
+        new LanePool(
+            words,
+            0,
+            table.generation(0),
+            () -> {
+              final boolean isOpen = !frozen.getAndSet(true);
+              if (isOpen) {
+                root.end();
+                assertThat(table.snapshot().passed()).as("it frees everything now").isTrue();
+              }
+              return isOpen;
+            },
+            Clock.system());
+    assertThat(take(local)).isNull();
+    assertThat(frozen).isTrue();
+    assertThat(local.openLeases()).isZero();
   }
 
   /** One that drops leases and overwrites at once, against one that reads and then asks. */

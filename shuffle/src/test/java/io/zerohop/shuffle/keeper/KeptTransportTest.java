@@ -460,6 +460,53 @@ class KeptTransportTest {
     }
   }
 
+  /** Another one may have its port for hours, and the keeper has said what became of it. */
+  @Test
+  void anOwnerThatHasLeftItsBlocksIsNeverAskedAgain() throws Exception {
+    left.put(SOCKET, blocks());
+    final TestClock passing = TestClock.standing();
+    final AtomicInteger asked = new AtomicInteger();
+    final FakeStaging taken =
+        new FakeStaging(block -> new byte[0]) {
+          @Override
+          public void fetch(final BlockSource source, final List<Block> blocks, final Sink sink) {
+            asked.incrementAndGet();
+            sink.failed(blocks, new IOException("of another one"));
+          }
+        };
+    try (KeptTransport other =
+        new KeptTransport(
+            taken, source -> false, () -> channels.open(null), source -> {}, LIMIT, passing)) {
+      final BlockSource source = source(0, 5);
+      for (int i = 0; i < 3; i++) {
+        final Results results = new Results();
+        other.fetch(source, source.blocks(), results);
+        assertThat(results.bytes(0)).isEqualTo(bytesOf(0));
+        assertThat(results.bytes(5)).isEqualTo(bytesOf(5));
+        passing.advance(Duration.ofHours(1));
+        assertThat(other.answers(source, LIMIT)).isFalse();
+      }
+    }
+    assertThat(asked).as("before it was known").hasValue(1);
+  }
+
+  /** Not even for what its keeper has dropped. */
+  @Test
+  void anOwnerThatIsKnownToHaveEndedIsNotAsked() throws Exception {
+    left.put(SOCKET, blocks());
+    transport.ended(source(0));
+    assertThat(transport.answers(source(0), LIMIT)).isFalse();
+    assertThat(fetch(0).bytes(0)).isEqualTo(bytesOf(0));
+    left.clear();
+    for (int i = 0; i < 2; i++) {
+      final Results dropped = fetch(3);
+      clock.advance(Duration.ofSeconds(11));
+      keeper.round();
+      assertThat(dropped.of(block(3))).failsWithin(LIMIT);
+    }
+    assertThat(owners.requests()).isZero();
+  }
+
   @Test
   void anOwnerThatCannotBeAskedIsReplaced() throws Exception {
     left.put(SOCKET, blocks());

@@ -103,7 +103,7 @@ public class RemotePeer implements AutoCloseable {
    * @param incarnation the life of the owner that has to answer
    * @param silence what it does if it says nothing, for the message
    * @param place where another one would answer, for the message
-   * @throws ExchangeException if nobody answers, or another life of the owner
+   * @throws ExchangeException if nobody answers; (REPLACED) if somebody else does
    */
   public final ByteBuffer hello(
       final ByteBuffer question,
@@ -128,7 +128,7 @@ public class RemotePeer implements AutoCloseable {
     }
     if (answer.getInt() != Wire.VERSION || answer.getLong() != incarnation) {
       throw new ExchangeException(
-          Reason.REFUSED, "executor " + name + " has ended, and another one answers " + place);
+          Reason.REPLACED, "executor " + name + " has ended, and another one answers " + place);
     }
     return answer;
   }

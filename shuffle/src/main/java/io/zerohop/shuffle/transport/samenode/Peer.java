@@ -433,10 +433,18 @@ final class Peer implements BlockMemory {
         });
   }
 
+  /**
+   * Unmaps what the owner has retired, but not what it retires after its end.
+   *
+   * <p>That stays mapped until the connection is lost here: leases may be taken until then, and
+   * what was remembered of the catalog counts, since the list of shuffles stays as it is. The owner
+   * says that it has ended before it retires anything for that reason. So the look at its end comes
+   * second: who finds such a segment retired finds the end, too.
+   */
   private void unmapRetired() {
     for (int slot = 0; slot < mapped.length(); slot++) {
       final SegmentMemory memory = mapped.get(slot);
-      if (memory != null && !root.inUse(memory.id())) {
+      if (memory != null && !root.inUse(memory.id()) && !root.isEnded()) {
         mapped.set(slot, null);
         retired.add(new Retired(memory, lanes.snapshot()));
       }

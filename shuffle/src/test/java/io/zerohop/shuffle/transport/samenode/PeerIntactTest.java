@@ -13,6 +13,10 @@ import io.zerohop.device.exchange.SocketFolder;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.catalog.BatchImage;
+import io.zerohop.shuffle.catalog.Catalog;
+import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
+import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.LaneTable.LanePool;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.conf.Config;
@@ -38,6 +42,8 @@ class PeerIntactTest {
   private static final long INCARNATION = 5;
   private static final Duration LIMIT = Duration.ofSeconds(30);
   private static final int BYTES = 4096;
+  private static final int SHUFFLE = 1;
+  private static final long MAP = 2;
   private static final Topology.View NO_GPU = new Topology.View("owner", "", "");
 
   @TempDir private java.nio.file.Path base;
@@ -111,6 +117,48 @@ class PeerIntactTest {
     root.lanes().freeze();
     vanish();
     assertThat(peer.intact()).isTrue();
+  }
+
+  /**
+   * It frees what it has before this process sees the closed socket, and unpublishes nothing: a
+   * lease can be had, and what is known of its catalog counts.
+   */
+  @Test
+  void whatAnOwnerFreesThatEndedIsReadUntilItsEndIsSeen() {
+    final Pool pool = tiers.of(Tier.HOST);
+    final Catalog catalog = new Catalog(devices.host(), root, pool, new Reclaimer(root.lanes()));
+    final BatchImage image = new BatchImage(1, false);
+    image.add(BYTES, 0);
+    image.place(pool.allocate(BYTES));
+    catalog.publish(SHUFFLE, MAP, catalog.registration(SHUFFLE), 1, List.of(image), true);
+    assertThat(isFound()).isTrue();
+    lease.close();
+    final int mappings = peer.mappings();
+    final CountDownLatch watch = holdTheWatch();
+    try {
+      root.lanes().freeze();
+      root.end();
+      server.close();
+      catalog.unregisterAll();
+      pool.closeEmpty();
+      assertThat(pool.stats().segments()).as("nothing is left at its owner").isZero();
+      assertThat(peer.sweep()).isFalse();
+      assertThat(peer.alive()).as("nobody has seen it").isTrue();
+      lease = peer.lanes().take(LIMIT, () -> false);
+      assertThat(lease).isNotNull();
+      assertThat(peer.mappings()).as("what the lease is for is mapped").isEqualTo(mappings);
+      assertThat(isFound()).isTrue();
+    } finally {
+      watch.countDown();
+    }
+    lease.close();
+    TestNodes.eventually("all is unmapped once its end is seen", peer::sweep);
+    assertThat(peer.mappings()).isZero();
+  }
+
+  private boolean isFound() {
+    final ShuffleView shuffle = peer.catalog().shuffle(SHUFFLE);
+    return shuffle != null && shuffle.find(MAP, new EntryCursor());
   }
 
   @Test
