@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.keeper.Keeper;
 import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.log.SparkCode;
@@ -60,7 +61,7 @@ public final class KeptOutputs extends SparkListener {
   private static final Duration ROUND = Duration.ofSeconds(2);
 
   /** A keeper that says nothing for so many rounds is gone. A pause of the driver is one round. */
-  private static final int MAX_SILENT_ROUNDS = 8;
+  private static final int MAX_SILENT_ROUNDS = (int) Keeper.Driver.PATIENCE.dividedBy(ROUND);
 
   private final MapOutputTrackerMaster tracker;
 
