@@ -402,7 +402,11 @@ public final class SocketFolder implements AutoCloseable {
     }
   }
 
-  /** Names that are offered or claimed now; empty if they cannot be read. */
+  /**
+   * Names that are offered or claimed now.
+   *
+   * @throws ZerohopException (FALLBACK) if they cannot be listed, or not all of them
+   */
   public List<String> claims() {
     final List<String> names = new ArrayList<>();
     try (DirectoryStream<Path> files = Files.newDirectoryStream(path, StaleSockets.HIDDEN + "*")) {
@@ -413,7 +417,8 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     } catch (final IOException | DirectoryIteratorException e) {
-      LOG.debug("cannot list the claims in {}", path, e);
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("cannot list a folder").at(path.toString()).because(e), e);
     }
     return names;
   }
