@@ -113,8 +113,9 @@ final class DriverReports {
 
   /**
    * Tells the driver what each executor has left, and drops what is of no use to it by two answers
-   * in a row: one may overtake the news of an output. What is too old is not told, so that the
-   * driver has it computed again rather than look for it here.
+   * in a row. Those soon after the executor's end do not count: they may overtake the news of an
+   * output. What is too old is not told, so that the driver has it computed again rather than look
+   * for it here.
    *
    * <p>One of which the driver does not hear leaves the others their turn, at once or, if that
    * takes long, in the next report.
@@ -263,6 +264,9 @@ final class DriverReports {
     told.put(executor.socket(), outputs);
     final Set<Integer> missing = new HashSet<>(outputs.keySet());
     missing.removeAll(needed);
+    if (executor.leftNanos() < Keeper.Driver.PATIENCE.toNanos()) {
+      missing.clear(); // Statuses of its last tasks may come to the driver after this report.
+    }
     final Set<Integer> before = useless.put(executor.socket(), missing);
     if (before != null) {
       before.retainAll(missing);

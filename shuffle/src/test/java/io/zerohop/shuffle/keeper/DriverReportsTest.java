@@ -241,6 +241,29 @@ class DriverReportsTest {
     assertThat(two.isClosed()).isFalse();
   }
 
+  /** Statuses of tasks that ended just before their executor reach the driver after its report. */
+  @Test
+  void whatTheDriverMayNotKnowYetStays() {
+    final KeptExecutor kept = ended("1");
+    driver = (executor, outputs) -> Set.of();
+    reports.report();
+    clock.advance(ROUND);
+    reports.report();
+    clock.advance(ROUND);
+    reports.report();
+    assertThat(kept.isClosed()).isFalse();
+    clock.advance(LONGER);
+    reports.report();
+    assertThat(kept.isClosed()).as("by one answer").isFalse();
+    driver = (executor, outputs) -> Set.of(1);
+    reports.report();
+    driver = (executor, outputs) -> Set.of();
+    reports.report();
+    assertThat(kept.isClosed()).isFalse();
+    reports.report();
+    assertThat(kept.isClosed()).isTrue();
+  }
+
   @Test
   void whatWasToldIsNotToldAgain() {
     ended("1");
