@@ -65,6 +65,7 @@ class KeeperFilesTest {
   private ShuffleNode reader;
   private KeptTransport transport;
   private final TestClock filesClock = TestClock.running();
+  private final TestClock clock = TestClock.running();
   private LeftFolder files;
 
   /** Whether others answer where the owners did, with blocks of their own. */
@@ -130,7 +131,7 @@ class KeeperFilesTest {
             files,
             "1.2",
             () -> Long.MAX_VALUE,
-            Clock.system());
+            clock);
     keeping =
         new Thread(
             () -> {
@@ -149,6 +150,14 @@ class KeeperFilesTest {
     final Set<Integer> needed = new HashSet<>(told.getOrDefault(executorId, Set.of()));
     needed.removeAll(useless);
     return needed;
+  }
+
+  /**
+   * It counts on nothing of a shuffle any more, long after the end of all that had a part of it.
+   */
+  private void driverDrops(final int shuffleId) {
+    clock.advance(Keeper.Driver.PATIENCE);
+    useless.add(shuffleId);
   }
 
   private KeeperStats stats() {
@@ -218,11 +227,11 @@ class KeeperFilesTest {
       assertThat(full.fileLimitBytes()).isEqualTo(1 << 30);
       assertThat(full.fileBytes()).isPositive().isEqualTo(files.bytes());
       assertThat(names(dir)).isEmpty();
-      useless.add(1);
+      driverDrops(1);
       awaitFiles(MAPS);
       assertLost(one);
       assertThat(readAll(reader, two)).containsOnlyKeys(BlockPath.STAGED);
-      useless.add(2);
+      driverDrops(2);
       TestNodes.eventually("all is dropped", () -> files.bytes() == 0);
     }
   }
@@ -345,7 +354,7 @@ class KeeperFilesTest {
       final BlockSource source = published(owner, 1);
       owner.kill();
       awaitFiles(MAPS);
-      useless.add(1);
+      driverDrops(1);
       int reads = 0;
       try {
         while (true) {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
 import io.zerohop.device.SegmentHandle;
+import io.zerohop.device.TestClock;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.ExchangeException;
 import io.zerohop.device.exchange.PeerLink;
@@ -60,6 +61,7 @@ class KeeperTest {
   private java.nio.file.Path base;
   private final Leaks leaks = new Leaks();
   private final TestDriver driver = new TestDriver();
+  private final TestClock clock = TestClock.running();
   private ShuffleNode reader;
   private Keeper keeper;
   private LeftFolder files;
@@ -88,6 +90,14 @@ class KeeperTest {
     assertThat(base).doesNotExist();
   }
 
+  /**
+   * It counts on nothing of a shuffle any more, long after the end of all that had a part of it.
+   */
+  private void driverDrops(final int shuffleId) {
+    clock.advance(Keeper.Driver.PATIENCE);
+    driver.useless.add(shuffleId);
+  }
+
   private SocketFolder folder() {
     return ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET);
   }
@@ -108,7 +118,7 @@ class KeeperTest {
             files,
             "1.2",
             () -> memory.getAsLong(),
-            Clock.system());
+            clock);
     ending = false;
     keeping =
         new Thread(
@@ -279,7 +289,7 @@ class KeeperTest {
       assertThat(stats.limitBytes()).isEqualTo(Long.MAX_VALUE);
       assertThat(stats.startedMillis()).isBetween(1L, System.currentTimeMillis());
       assertThat(stats.release()).isEqualTo("1.2");
-      driver.useless.add(1);
+      driverDrops(1);
       awaitLeft(false);
       TestNodes.eventually(
           "it is counted", () -> reader.keeperStats(TestNodes.SECRET).droppedOutputs() == MAPS);
@@ -376,11 +386,11 @@ class KeeperTest {
       TestNodes.eventually("the driver knows", () -> driver.left("1").keySet().size() == 2);
       final Set<Long> maps = LongStream.range(0, MAPS).boxed().collect(Collectors.toSet());
       assertThat(driver.left("1")).isEqualTo(Map.of(1, maps, 2, maps));
-      driver.useless.add(2);
+      driverDrops(2);
       TestNodes.eventually("it is dropped", () -> !driver.left("1").containsKey(2));
       assertThat(failure(owner, 2)).isEqualTo(ShuffleCode.LEFT_NOT_KEPT.label());
       readAll(owner, 1);
-      driver.useless.add(1);
+      driverDrops(1);
       awaitLeft(false);
     }
   }
@@ -445,7 +455,7 @@ class KeeperTest {
       one.kill();
       readAll(one, 1);
       assertThat(two.ask("kept", 2, MAPS)).isEqualTo("0");
-      driver.useless.add(1);
+      driverDrops(1);
       awaitKept(two, 2); // There is room again.
     }
   }

@@ -384,18 +384,15 @@ public final class PeerLink implements AutoCloseable {
   /** Ends the connection; mapped memory stays. Idempotent. */
   @Override
   public void close() {
-    final List<Runnable> toRun;
     synchronized (callbacks) {
       if (closed) {
         return;
       }
-      closed = true;
-      toRun = List.copyOf(callbacks);
-      callbacks.clear();
+      closed = true; // Nobody adds a callback from here on, so no copy needs memory.
     }
     socket.shutdown();
     socket.release();
-    for (final Runnable callback : toRun) {
+    for (final Runnable callback : callbacks) {
       try {
         callback.run();
       } catch (final RuntimeException e) {

@@ -4,11 +4,9 @@ import io.zerohop.device.DeviceCode;
 import io.zerohop.device.Message;
 import io.zerohop.device.ZerohopException;
 import io.zerohop.device.posix.Descriptor;
-import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
 import io.zerohop.device.posix.Threads;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -16,7 +14,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * One thread that notices when a peer's end of any link of this process closes. It runs while there
- * are links. Each link it watches holds its socket until the thread has let go of it.
+ * are links. Each link it watches holds its socket until the thread has let go of it. A link that
+ * cannot be watched is no use: if the thread fails, all of them end.
  */
 final class PeerWatch {
   private static final Logger LOG = LoggerFactory.getLogger(PeerWatch.class);
@@ -62,9 +61,22 @@ final class PeerWatch {
   }
 
   private void run() {
+    try {
+      watchAll();
+    } catch (final RuntimeException | Error e) {
+      endAll();
+      DeviceCode.LINKS_UNWATCHED
+          .says("cannot watch connections to peers; closed all of them")
+          .because(e)
+          .remedy("raise 'ulimit -n' if descriptors are the reason, else report this")
+          .error(LOG, e);
+    }
+  }
+
+  private void watchAll() {
     final int[] fds = new int[MAX_LINKS + 1];
     final int[] events = new int[MAX_LINKS + 1];
-    List<PeerLink> watched = snapshot(List.of());
+    List<PeerLink> watched = snapshot();
     while (watched != null) {
       fds[0] = wakeup;
       events[0] = Sockets.READABLE;
@@ -72,32 +84,28 @@ final class PeerWatch {
         fds[i + 1] = watched.get(i).socket().fd();
         events[i + 1] = Sockets.GONE;
       }
-      poll(fds, events, watched.size() + 1);
+      Sockets.poll(fds, events, watched.size() + 1, LONGEST_POLL_MILLIS);
       if (events[0] != 0) {
         Sockets.drain(wakeup);
       }
-      final List<PeerLink> gone = new ArrayList<>();
       for (int i = 0; i < watched.size(); i++) {
         if (events[i + 1] != 0) {
-          gone.add(watched.get(i));
+          forget(watched.get(i));
+          end(watched.get(i));
         }
       }
-      gone.forEach(PeerWatch::end);
-      watched = snapshot(gone);
+      watched = snapshot();
     }
   }
 
-  /** A link that cannot be watched is no use: if the poll fails, all count as gone. */
-  private static void poll(final int[] fds, final int[] events, final int count) {
-    try {
-      Sockets.poll(fds, events, count, LONGEST_POLL_MILLIS);
-    } catch (final PosixException e) {
-      DeviceCode.LINKS_UNWATCHED
-          .says("cannot watch connections to peers; closed all of them")
-          .because(e)
-          .remedy("raise 'ulimit -n'")
-          .error(LOG, e);
-      Arrays.fill(events, 0, count, Sockets.GONE);
+  /** Needs no memory, as far as it can: there may be none. */
+  private void endAll() {
+    for (PeerLink link = takeLast(); link != null; link = takeLast()) {
+      try {
+        end(link);
+      } catch (final Error e) {
+        LOG.debug("a connection ended, and a callback of its failed", e);
+      }
     }
   }
 
@@ -109,18 +117,36 @@ final class PeerWatch {
           .says("could not close a connection cleanly")
           .at(link.toString())
           .warn(LOG, e);
+    } finally {
+      link.socket().release();
     }
-    link.socket().release();
+  }
+
+  private synchronized void forget(final PeerLink link) {
+    links.remove(link);
+  }
+
+  /** A link that is not watched any more; absent, and the thread must end, when there are none. */
+  private synchronized @Nullable PeerLink takeLast() {
+    if (links.isEmpty()) {
+      unwatch();
+      return null;
+    }
+    return links.remove(links.size() - 1);
   }
 
   /** The links to watch next; absent, and the thread must end, when there are none. */
-  private synchronized @Nullable List<PeerLink> snapshot(final List<PeerLink> gone) {
-    links.removeAll(gone);
+  private synchronized @Nullable List<PeerLink> snapshot() {
     if (links.isEmpty()) {
-      Descriptor.close(wakeup);
-      wakeup = -1;
+      unwatch();
       return null;
     }
     return List.copyOf(links);
+  }
+
+  /** With the monitor held. */
+  private void unwatch() {
+    Descriptor.close(wakeup);
+    wakeup = -1; // The next link starts another thread.
   }
 }

@@ -348,7 +348,8 @@ public final class SocketFolder implements AutoCloseable {
 
   /**
    * Takes a name for this process alone. Sockets do not suffice for that: of two processes that
-   * both find one that nobody serves, the slower one would remove what the other has just made.
+   * both find one that nobody serves, the slower one would remove what the other has just made. No
+   * sweep removes a socket of a name that is claimed. It goes with the claim.
    *
    * @return absent if another process has it
    * @throws ZerohopException (FALLBACK) if the folder is gone, or not private
@@ -358,7 +359,7 @@ public final class SocketFolder implements AutoCloseable {
     for (int attempt = 0; attempt < LISTEN_ATTEMPTS; attempt++) {
       final PrivateFolder made = PrivateFolder.make(lock);
       if (made != null && made.claim()) {
-        return new Claim(made);
+        return new Claim(made, socket(name));
       }
       final boolean isTaken = made != null && made.isThere();
       if (made != null) {
@@ -381,7 +382,7 @@ public final class SocketFolder implements AutoCloseable {
     final PrivateFolder made =
         PrivateFolder.open(path.resolve(StaleSockets.HIDDEN + checkName(name)));
     if (made != null && made.claim()) {
-      return new Claim(made);
+      return new Claim(made, socket(name));
     }
     if (made != null) {
       made.close();
@@ -402,7 +403,11 @@ public final class SocketFolder implements AutoCloseable {
     }
   }
 
-  /** Names that are offered or claimed now; empty if they cannot be read. */
+  /**
+   * Names that are offered or claimed now.
+   *
+   * @throws ZerohopException (FALLBACK) if they cannot be listed, or not all of them
+   */
   public List<String> claims() {
     final List<String> names = new ArrayList<>();
     try (DirectoryStream<Path> files = Files.newDirectoryStream(path, StaleSockets.HIDDEN + "*")) {
@@ -413,7 +418,8 @@ public final class SocketFolder implements AutoCloseable {
         }
       }
     } catch (final IOException | DirectoryIteratorException e) {
-      LOG.debug("cannot list the claims in {}", path, e);
+      throw new ZerohopException(
+          Category.FALLBACK, Message.of("cannot list a folder").at(path.toString()).because(e), e);
     }
     return names;
   }
@@ -421,16 +427,25 @@ public final class SocketFolder implements AutoCloseable {
   /** A name that is this process's until it is closed or the process ends. */
   public static final class Claim implements AutoCloseable {
     private final PrivateFolder lock;
+    private final Path socket;
+    private boolean closed;
 
-    private Claim(final PrivateFolder lock) {
+    private Claim(final PrivateFolder lock, final Path socket) {
       this.lock = lock;
+      this.socket = socket;
     }
 
-    /** Idempotent. */
+    /** Removes what a process that was killed has left of this name, too. Idempotent. */
     @Override
-    public void close() {
-      lock.removeIfEmpty();
-      lock.close();
+    public synchronized void close() {
+      if (!closed) {
+        closed = true;
+        if (lock.isThere()) {
+          StaleSockets.delete(socket);
+        }
+        lock.removeIfEmpty();
+        lock.close();
+      }
     }
   }
 
@@ -520,9 +535,9 @@ public final class SocketFolder implements AutoCloseable {
   }
 
   /**
-   * Removes the sockets of this application on which nobody listens, and what applications under
-   * the same base, or beside it in a shared place, have left that are gone. The folder of one that
-   * lives is left alone.
+   * Removes the sockets of this application on which nobody listens, unless their name is claimed,
+   * and what applications under the same base, or beside it in a shared place, have left that are
+   * gone. The folder of one that lives is left alone.
    */
   public void sweep() {
     StaleSockets.sweep(path, false);

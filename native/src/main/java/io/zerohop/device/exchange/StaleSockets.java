@@ -24,7 +24,9 @@ final class StaleSockets {
   private StaleSockets() {}
 
   /**
-   * Removes the sockets of a folder on which nobody listens.
+   * Removes the sockets of a folder on which nobody listens. In a folder in use one stays whose
+   * name is claimed, or was by a process that was killed: who claims it next may put a socket of
+   * its own in its place while this looks.
    *
    * @param hidden whether those without a name go too, and claims; in a folder in use they do not
    *     listen yet, or hold
@@ -33,7 +35,7 @@ final class StaleSockets {
     try (DirectoryStream<Path> files = Files.newDirectoryStream(application)) {
       for (final Path file : files) {
         final boolean unnamed = file.getFileName().toString().startsWith(HIDDEN);
-        if ((hidden || !unnamed) && isStale(file)) {
+        if ((hidden || !unnamed && !isClaimed(file)) && isStale(file)) {
           LOG.info("removing stale socket {}", file);
           delete(file);
         } else if (hidden && unnamed && Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
@@ -50,9 +52,14 @@ final class StaleSockets {
     }
   }
 
+  private static boolean isClaimed(final Path socket) {
+    final Path claim = socket.resolveSibling(HIDDEN + socket.getFileName());
+    return Files.exists(claim, LinkOption.NOFOLLOW_LINKS);
+  }
+
   /**
-   * Removes a socket of this name if nobody listens on it. Names are drawn at random, so nobody
-   * else makes a socket of this one meanwhile.
+   * Removes a socket of this name if nobody listens on it. Names are drawn at random or claimed, so
+   * nobody else makes a socket of this one meanwhile.
    */
   static void remove(final Path socket) throws IOException {
     if (Files.exists(socket, LinkOption.NOFOLLOW_LINKS) && isStale(socket)) {

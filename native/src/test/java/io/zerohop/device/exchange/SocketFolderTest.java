@@ -398,6 +398,36 @@ final class SocketFolderTest {
     return PeerLink.connect(socket, "client", peer, SegmentTable.SECRET, LIMIT);
   }
 
+  /** Who sweeps may be slow: the next process of that name has its socket there by then. */
+  @Test
+  void aSocketWhoseNameIsClaimedIsNotSwept() throws Exception {
+    try (SocketFolder folder = SocketFolder.open(base, "app");
+        SocketFolder sweeper = SocketFolder.open(base, "app")) {
+      final Path claimed = folder.socket("one");
+      for (final Path socket : List.of(claimed, folder.socket("two"))) {
+        Descriptor.close(Sockets.listen(socket.toString(), 1));
+      }
+      // As a process that was killed leaves it.
+      Files.createDirectory(
+          folder.path().resolve(".one"), PosixFilePermissions.asFileAttribute(PRIVATE));
+      sweeper.sweep();
+      assertThat(sweeper.sockets()).containsExactly("one");
+      final SocketFolder.Claim claim = folder.claim("one");
+      sweeper.sweep();
+      assertThat(claimed).exists();
+      try (SegmentServer server = server(folder, "one")) {
+        server.start();
+        sweeper.sweep();
+        connect(claimed, "one").close();
+      }
+      Descriptor.close(Sockets.listen(claimed.toString(), 1));
+      claim.close();
+      claim.close();
+      assertThat(claimed).doesNotExist();
+    }
+    assertThat(base).doesNotExist();
+  }
+
   /** Also where a killed process has left a socket of that name, and its claim. */
   @Test
   void aNameIsClaimedByOneAtATime() throws Exception {

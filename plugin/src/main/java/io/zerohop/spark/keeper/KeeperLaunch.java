@@ -58,6 +58,8 @@ public final class KeeperLaunch {
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(MEMORY);
     command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"));
+    // Without the threads that such an error ends it would hold memory and not serve it.
+    command.add("-XX:+ExitOnOutOfMemoryError");
     command.add(SERIAL_FILTER);
     command.addAll(List.of("-cp", classPath, MAIN));
     command.addAll(share);

@@ -4,6 +4,7 @@ import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.keeper.Keeper;
 import io.zerohop.spark.compat.RpcMessages;
 import io.zerohop.spark.conf.KeeperReach;
 import io.zerohop.spark.log.SparkCode;
@@ -60,7 +61,7 @@ public final class KeptOutputs extends SparkListener {
   private static final Duration ROUND = Duration.ofSeconds(2);
 
   /** A keeper that says nothing for so many rounds is gone. A pause of the driver is one round. */
-  private static final int MAX_SILENT_ROUNDS = 8;
+  private static final int MAX_SILENT_ROUNDS = (int) Keeper.Driver.PATIENCE.dividedBy(ROUND);
 
   private final MapOutputTrackerMaster tracker;
 
@@ -84,9 +85,13 @@ public final class KeptOutputs extends SparkListener {
   @GuardedBy("this")
   private final Map<String, Integer> silent = new HashMap<>();
 
-  /** Executors whose kept outputs could not be read since their keeper has reported, by host. */
+  /**
+   * Executors whose kept outputs could not be read since their keeper has reported, by host, and
+   * the rounds since. A keeper that was gone for longer has lost all by its silence, and another
+   * one of its host says nothing before an executor has ended.
+   */
   @GuardedBy("this")
-  private final Map<String, Set<String>> unread = new HashMap<>();
+  private final Map<String, Map<String, Integer>> unread = new HashMap<>();
 
   KeptOutputs(final MapOutputTrackerMaster tracker) {
     this.tracker = tracker;
@@ -173,12 +178,15 @@ public final class KeptOutputs extends SparkListener {
     }
   }
 
-  /** Removes all that keepers have of executors that have ended, of one host or of all. */
+  /**
+   * Removes all that a keeper that is gone has of executors that have ended. A report of one of
+   * them comes of the next keeper of the host, so they are remembered for a while.
+   */
   @GuardedBy("this")
-  private void removeAll(final @Nullable String host) {
-    for (final String ended : Set.copyOf(silent.keySet())) {
-      if (host == null || host.equals(hosts.get(ended))) {
-        remove(ended);
+  private void removeAll(final String host) {
+    for (final String ended : silent.keySet()) {
+      if (host.equals(hosts.get(ended))) {
+        tracker.removeOutputsOnExecutor(KeptId.of(ended));
       }
     }
   }
@@ -240,7 +248,7 @@ public final class KeptOutputs extends SparkListener {
   }
 
   private synchronized void unread(final String ended, final String host) {
-    unread.computeIfAbsent(host, any -> new HashSet<>()).add(ended);
+    unread.computeIfAbsent(host, any -> new HashMap<>()).put(ended, 0);
     if (isGone(host)) {
       removeAll(host);
     }
@@ -248,7 +256,7 @@ public final class KeptOutputs extends SparkListener {
 
   @GuardedBy("this")
   private boolean isGone(final @Nullable String host) {
-    return host != null && unread.getOrDefault(host, Set.of()).size() > 1;
+    return host != null && unread.getOrDefault(host, Map.of()).size() > 1;
   }
 
   /**
@@ -273,7 +281,7 @@ public final class KeptOutputs extends SparkListener {
             "let executors reach each other's hosts at spark.zerohop.keeper.port, or unset"
                 + " spark.zerohop.keeper")
         .warn(LOG);
-    removeAll(null);
+    Set.copyOf(silent.keySet()).forEach(this::remove);
   }
 
   @Override
@@ -281,13 +289,15 @@ public final class KeptOutputs extends SparkListener {
     final String ended = event.executorId();
     tracker.removeOutputsOnExecutor(ended);
     synchronized (this) {
-      if (areOutOfReach || isGone(hosts.get(ended))) {
+      if (areOutOfReach) {
         remove(ended);
-      } else {
-        silent.put(ended, 0);
-        if (areSeveral) {
-          removeNear(ended);
-        }
+        return;
+      }
+      silent.put(ended, 0);
+      if (isGone(hosts.get(ended))) {
+        tracker.removeOutputsOnExecutor(KeptId.of(ended));
+      } else if (areSeveral) {
+        removeNear(ended);
       }
     }
   }
@@ -295,8 +305,9 @@ public final class KeptOutputs extends SparkListener {
   /** Removes the outputs of executors that have ended and whose keeper is gone. */
   synchronized void round() {
     silent.replaceAll((executor, rounds) -> rounds + 1);
-    notReached.replaceAll((executor, rounds) -> rounds + 1);
-    notReached.values().removeIf(rounds -> rounds > MAX_SILENT_ROUNDS);
+    age(notReached);
+    unread.values().forEach(KeptOutputs::age);
+    unread.values().removeIf(Map::isEmpty);
     for (final Map.Entry<String, Integer> executor : Map.copyOf(silent).entrySet()) {
       if (executor.getValue() > MAX_SILENT_ROUNDS) {
         if (hasOutputs(executor.getKey())) {
@@ -308,6 +319,12 @@ public final class KeptOutputs extends SparkListener {
         remove(executor.getKey());
       }
     }
+  }
+
+  /** Counts a round, and forgets what is longer ago than a keeper may be silent. */
+  private static void age(final Map<String, Integer> rounds) {
+    rounds.replaceAll((executor, past) -> past + 1);
+    rounds.values().removeIf(past -> past > MAX_SILENT_ROUNDS);
   }
 
   /**

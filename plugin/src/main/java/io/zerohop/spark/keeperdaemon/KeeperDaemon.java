@@ -272,7 +272,14 @@ final class KeeperDaemon implements AutoCloseable {
 
   private synchronized Started start(final DaemonLink.Start request, final String classPath) {
     final String application = Arrays.toString(request.application());
-    final Map<String, Long> shares = shares();
+    final Map<String, Long> shares;
+    try {
+      shares = shares();
+    } catch (final ZerohopException e) {
+      final Message why = unknown(e);
+      refused(why);
+      return new Started(answer(Kind.FULL, why.text()), null);
+    }
     if (children.values().stream().anyMatch(child -> child.application.equals(application))) {
       return new Started(answer(Kind.RUNNING, "it runs already"), null);
     }
@@ -309,6 +316,13 @@ final class KeeperDaemon implements AutoCloseable {
     }
   }
 
+  /** What is said where the daemon does not know how much its keepers hold. */
+  private static Message unknown(final ZerohopException why) {
+    return Message.of("the shares of the daemon's keepers are not known")
+        .because(why)
+        .remedy("raise 'ulimit -n' of the daemon, or start it again if its folder was removed");
+  }
+
   private Started full(final String why) {
     refused(Message.of("a limit is reached").because(why));
     return new Started(answer(Kind.FULL, why), null);
@@ -334,7 +348,11 @@ final class KeeperDaemon implements AutoCloseable {
     }
   }
 
-  /** Bytes of the shares that are held, by this daemon's keepers or an earlier one's. */
+  /**
+   * Bytes of the shares that are held, by this daemon's keepers or an earlier one's.
+   *
+   * @throws ZerohopException (FALLBACK) if it cannot tell
+   */
   private Map<String, Long> shares() {
     children.values().removeIf(child -> !child.process.isAlive());
     final Map<String, Long> shares = new HashMap<>();
@@ -378,15 +396,18 @@ final class KeeperDaemon implements AutoCloseable {
   }
 
   private synchronized Answer answer(final Kind kind, final String text) {
-    final Map<String, Long> shares = shares();
+    long left = 0;
+    int keepers = children.size();
+    String said = text;
+    try {
+      final Map<String, Long> shares = shares();
+      left = left(shares);
+      keepers = shares.size();
+    } catch (final ZerohopException e) {
+      said = text.isEmpty() ? unknown(e).text() : text;
+    }
     return new Answer(
-        kind,
-        JarVersion.own(),
-        limits.bytes(),
-        left(shares),
-        shares.size(),
-        limits.keepers(),
-        text);
+        kind, JarVersion.own(), limits.bytes(), left, keepers, limits.keepers(), said);
   }
 
   private void refused(final Message why) {

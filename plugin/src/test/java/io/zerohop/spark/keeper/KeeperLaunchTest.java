@@ -18,7 +18,7 @@ import org.apache.spark.SparkException;
 import org.junit.jupiter.api.Test;
 import scala.Tuple2;
 
-/** The process of a keeper: which objects it takes from its driver. */
+/** The process of a keeper: which objects it takes from its driver, and when it ends. */
 class KeeperLaunchTest {
   private static final String FILTER = "-Djdk.serialFilter=";
 
@@ -29,6 +29,13 @@ class KeeperLaunchTest {
               .findFirst()
               .orElseThrow()
               .substring(FILTER.length()));
+
+  /** The next executor that notices starts another one, and Spark computes what it held again. */
+  @Test
+  void aKeeperWithoutMemoryEnds() {
+    assertThat(KeeperLaunch.process("zerohop.jar", List.of()).command())
+        .contains("-XX:+ExitOnOutOfMemoryError");
+  }
 
   private Object received(final Object sent) throws IOException, ClassNotFoundException {
     final ByteArrayOutputStream bytes = new ByteArrayOutputStream();

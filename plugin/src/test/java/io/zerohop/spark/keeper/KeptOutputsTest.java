@@ -170,6 +170,42 @@ class KeptOutputsTest {
     assertThat(registered()).containsExactly(5);
   }
 
+  /** Executors 1 to 5 have an output each, and the keeper of the first two is lost with them. */
+  private void loseAKeeper() {
+    for (int executor = 1; executor <= 5; executor++) {
+      added(Integer.toString(executor), HOST);
+      keptOf(Integer.toString(executor), executor);
+    }
+    removed("1");
+    removed("2");
+    notRead("1");
+    notRead("2");
+    assertThat(registered()).containsExactlyInAnyOrder(3, 4, 5);
+  }
+
+  /** It says nothing before an executor has ended, and the driver may see that end first. */
+  @Test
+  void theNextKeeperOfAHostIsHeardAlsoOfWhatWasRemoved() {
+    loseAKeeper();
+    removed("3");
+    assertThat(registered()).as("the keeper counts as gone").containsExactlyInAnyOrder(4, 5);
+    assertThat(outputs.heard("3", Map.of(SHUFFLE, new long[] {103}))).isEmpty();
+    removed("4");
+    assertThat(outputs.heard("4", Map.of(SHUFFLE, new long[] {104}))).containsExactly(SHUFFLE);
+    assertThat(registered()).containsExactlyInAnyOrder(4, 5);
+  }
+
+  @Test
+  void aKeeperThatWasLostLongAgoSaysNothingOfTheNextOne() {
+    loseAKeeper();
+    for (int round = 0; round < 20; round++) {
+      outputs.round();
+    }
+    removed("3");
+    assertThat(outputs.heard("3", Map.of(SHUFFLE, new long[] {103}))).containsExactly(SHUFFLE);
+    assertThat(registered()).containsExactlyInAnyOrder(3, 4, 5);
+  }
+
   /** A location whose keeper answers other nodes, or does not. */
   private static BlockManagerId kept(final String id, final String host, final int port) {
     final Location location =

@@ -447,6 +447,33 @@ class KeeperDaemonTest {
     }
   }
 
+  /** As where no descriptor is left: some may be held that it does not know. */
+  @Test
+  void aDaemonThatCannotListItsSharesGivesNone() throws IOException {
+    try (KeeperDaemon daemon = daemon()) {
+      assertThat(start(1, 300 * MIB).kind()).isEqualTo(Kind.STARTED);
+      final Path usual = base;
+      base =
+          Files.createDirectory(
+              scratch.resolve("elsewhere"),
+              PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------")));
+      Files.move(usual.resolve(KeeperShare.FOLDER), base.resolve(KeeperShare.FOLDER));
+      final Answer answer = start(2, 100 * MIB);
+      assertThat(answer.kind()).isEqualTo(Kind.FULL);
+      assertThat(answer.text()).contains("cannot list a folder", "ulimit -n");
+      assertThat(started).hasSize(1);
+      assertThat(status().left()).isZero();
+      assertThat(status().keepers()).isEqualTo(1);
+      assertThat(status().text()).contains("cannot list a folder");
+      awaitLine("ZH-1016");
+      Files.move(base.resolve(KeeperShare.FOLDER), usual.resolve(KeeperShare.FOLDER));
+      base = usual;
+      assertThat(status().left()).isEqualTo(700 * MIB);
+      assertThat(start(2, 100 * MIB).kind()).isEqualTo(Kind.STARTED);
+      assertThat(daemon).isNotNull();
+    }
+  }
+
   @Test
   void oneDaemonServesAFolder() {
     try (KeeperDaemon daemon = daemon()) {

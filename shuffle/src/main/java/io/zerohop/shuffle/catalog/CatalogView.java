@@ -325,12 +325,14 @@ public final class CatalogView {
 
     /**
      * Returns the map outputs that are complete, with the segments in which each lies, its chunk's
-     * and all those before it included. Those that cannot be found are left out.
+     * and all those before it included. Those that cannot be found are left out. Outputs that lie
+     * in the same segments share a set, as most do: there may be many of them, and little heap.
      *
      * @throws CatalogException if what was found is damaged
      */
     public Map<Long, Set<Long>> outputs() {
       final Map<Long, Set<Long>> outputs = new HashMap<>();
+      final Map<Set<Long>, Set<Long>> shared = new HashMap<>();
       final Set<Long> chain = new HashSet<>(Set.of(listing.segmentId()));
       final EntryCursor cursor = new EntryCursor();
       for (int position = 0; ; position++) {
@@ -343,7 +345,7 @@ public final class CatalogView {
                 for (int batch = 0; batch < cursor.batches(); batch++) {
                   segments.add(cursor.segmentOf(batch));
                 }
-                outputs.put(mapId, segments);
+                outputs.put(mapId, shared.computeIfAbsent(segments, Set::copyOf));
               }
             });
         final long next = chunk.nextOffset();

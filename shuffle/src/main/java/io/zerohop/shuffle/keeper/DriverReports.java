@@ -1,9 +1,12 @@
 package io.zerohop.shuffle.keeper;
 
 import io.zerohop.device.host.AvailableMemory;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftMemory;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -18,8 +21,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Tells the driver what executors have left, and drops what it has no use for, what is too old and
- * what is too much. All of it is used under the lock of its keeper; {@link #report} takes it, but
- * not while it asks the driver.
+ * what is too much. A driver that does not answer holds up nothing of that but the first. All of it
+ * is used under the lock of its keeper; {@link #report} takes it, but not while it asks the driver.
  */
 final class DriverReports {
   private static final Logger LOG = LoggerFactory.getLogger(DriverReports.class);
@@ -27,12 +30,16 @@ final class DriverReports {
   /** Below this part of the machine's or container's memory, what was left first goes. */
   private static final int SPARE_PART = 20;
 
+  /** As long as a report may wait for answers that do not come, but for the last of them. */
+  private static final Duration ROUND = Duration.ofSeconds(2);
+
   private final Object lock;
   private final List<KeptExecutor> executors;
   private final Duration life;
   private final Keeper.Driver driver;
   private final LongSupplier memory;
   private final BooleanSupplier spillable;
+  private final Clock clock;
 
   /** With less available, the machine's or container's memory is short. */
   private final long leastMemory =
@@ -48,6 +55,15 @@ final class DriverReports {
   private boolean isMemoryShort;
   private int silence;
 
+  /** When the driver answered last, by the name of the socket. */
+  private final Map<String, Long> heardAt = new HashMap<>();
+
+  /** When limits are looked at again that hold without an answer. */
+  private long limitAt;
+
+  /** The socket of the executor behind which the next report begins; empty if it is any. */
+  private String last = "";
+
   /**
    * @param lock of the keeper
    * @param executors its own, which it changes under the lock
@@ -61,13 +77,16 @@ final class DriverReports {
       final Duration life,
       final Keeper.Driver driver,
       final LongSupplier memory,
-      final BooleanSupplier spillable) {
+      final BooleanSupplier spillable,
+      final Clock clock) {
     this.lock = lock;
     this.executors = executors;
     this.life = life;
     this.driver = driver;
     this.memory = memory;
     this.spillable = spillable;
+    this.clock = clock;
+    this.limitAt = clock.nanos();
   }
 
   /** Map outputs that were removed because memory was short. */
@@ -89,53 +108,115 @@ final class DriverReports {
   void retain(final Set<String> sockets) {
     told.keySet().retainAll(sockets);
     useless.keySet().retainAll(sockets);
+    heardAt.keySet().retainAll(sockets);
   }
 
   /**
    * Tells the driver what each executor has left, and drops what is of no use to it by two answers
-   * in a row: one may overtake the news of an output. What is too old is not told, so that the
-   * driver has it computed again rather than look for it here.
+   * in a row. Those soon after the executor's end do not count: they may overtake the news of an
+   * output. What is too old is not told, so that the driver has it computed again rather than look
+   * for it here.
+   *
+   * <p>One of which the driver does not hear leaves the others their turn, at once or, if that
+   * takes long, in the next report.
    */
   void report() {
     final List<KeptExecutor> ended;
     final KeptExecutor over;
     synchronized (lock) {
-      ended =
-          executors.stream()
-              .filter(executor -> executor.left() != null)
-              .sorted(KeptExecutor.BY_END)
-              .toList();
+      ended = ended();
       ended.stream()
           .map(KeptExecutor::left)
           .filter(Objects::nonNull)
           .forEach(LeftMemory::unmapUnread);
       over = tooMuch(ended);
+      silence = ended.isEmpty() ? 0 : silence;
     }
-    for (final KeptExecutor executor : ended) {
-      final Map<Integer, Set<Long>> outputs;
-      final boolean isOld;
-      final boolean isTold;
+    boolean isHeard = ended.isEmpty();
+    long waited = 0;
+    for (final KeptExecutor executor : inTurn(ended)) {
+      final long begin = clock.nanos();
+      if (tell(executor, executor == over)) {
+        isHeard = true;
+        continue;
+      }
+      waited += clock.since(begin);
+      if (waited > ROUND.toNanos()) {
+        last = executor.socket();
+        break;
+      }
+    }
+    if (!isHeard) {
       synchronized (lock) {
-        isOld = executor.leftNanos() > life.toNanos();
-        outputs =
-            isOld
-                ? Map.of()
-                : executor == over ? executor.outputsInFiles() : executor.leftOutputs();
-        isTold = outputs.equals(told.get(executor.socket()));
+        silence++;
       }
-      try {
-        final Set<Integer> needed = driver.report(executor.executorId(), isTold ? null : outputs);
-        synchronized (lock) {
-          heard(executor, outputs, needed, isOld, executor == over);
-        }
-      } catch (final Exception e) {
-        // Scala throws what it does not declare.
-        LOG.debug("the driver was not told what executor {} has left", executor.executorId(), e);
-        synchronized (lock) {
-          silence++;
-        }
-        return;
+    }
+  }
+
+  private List<KeptExecutor> ended() {
+    return executors.stream()
+        .filter(executor -> executor.left() != null)
+        .sorted(KeptExecutor.BY_END)
+        .toList();
+  }
+
+  /** Those come first that had no turn in the last report. */
+  private List<KeptExecutor> inTurn(final List<KeptExecutor> ended) {
+    final List<KeptExecutor> inTurn = new ArrayList<>(ended);
+    final int before = ended.stream().map(KeptExecutor::socket).toList().indexOf(last);
+    Collections.rotate(inTurn, -before - 1);
+    last = "";
+    return inTurn;
+  }
+
+  /** Returns whether the driver has answered. */
+  private boolean tell(final KeptExecutor executor, final boolean isTooMuch) {
+    final Map<Integer, Set<Long>> outputs;
+    final boolean isOld;
+    final boolean isTold;
+    synchronized (lock) {
+      isOld = isOld(executor);
+      outputs = isOld ? Map.of() : isTooMuch ? executor.outputsInFiles() : executor.leftOutputs();
+      isTold = outputs.equals(told.get(executor.socket()));
+    }
+    try {
+      final Set<Integer> needed = driver.report(executor.executorId(), isTold ? null : outputs);
+      synchronized (lock) {
+        heard(executor, outputs, needed, isOld, isTooMuch);
       }
+      return true;
+    } catch (final Exception e) {
+      // Scala throws what it does not declare.
+      LOG.debug("the driver was not told what executor {} has left", executor.executorId(), e);
+      return false;
+    }
+  }
+
+  private boolean isOld(final KeptExecutor executor) {
+    return executor.leftNanos() > life.toNanos();
+  }
+
+  /** Whether the driver has not answered for so long that it counts on nothing of an executor. */
+  private boolean isUnheard(final KeptExecutor executor) {
+    final Long at = heardAt.get(executor.socket());
+    final long nanos = at == null ? executor.leftNanos() : clock.since(at);
+    return nanos > Keeper.Driver.PATIENCE.toNanos();
+  }
+
+  /** Drops what is too old and too much also where the driver does not answer. Does not wait. */
+  void limitUnheard() {
+    if (!clock.isOver(limitAt)) {
+      return;
+    }
+    limitAt = clock.in(ROUND);
+    final List<KeptExecutor> unheard = ended().stream().filter(this::isUnheard).toList();
+    if (unheard.isEmpty()) {
+      return;
+    }
+    unheard.stream().filter(this::isOld).forEach(DriverReports::closeOld);
+    final KeptExecutor over = tooMuch(ended());
+    if (over != null && unheard.contains(over)) {
+      dropTooMuch(over);
     }
   }
 
@@ -169,20 +250,23 @@ final class DriverReports {
       final boolean isOld,
       final boolean isTooMuch) {
     silence = 0;
+    if (executor.isClosed()) {
+      return; // Meanwhile.
+    }
+    heardAt.put(executor.socket(), clock.nanos());
     if (isOld) {
-      LOG.info("what executor {} has left is too old", executor.executorId());
-      executor.close();
+      closeOld(executor);
       return;
     }
     if (isTooMuch) {
-      LOG.info("what executor {} has left in memory is too much", executor.executorId());
-      final long all = Keeper.outputsOf(executor);
-      executor.dropMemory();
-      removedOutputs += all - Keeper.outputsOf(executor);
+      dropTooMuch(executor);
     }
     told.put(executor.socket(), outputs);
     final Set<Integer> missing = new HashSet<>(outputs.keySet());
     missing.removeAll(needed);
+    if (executor.leftNanos() < Keeper.Driver.PATIENCE.toNanos()) {
+      missing.clear(); // Statuses of its last tasks may come to the driver after this report.
+    }
     final Set<Integer> before = useless.put(executor.socket(), missing);
     if (before != null) {
       before.retainAll(missing);
@@ -191,5 +275,17 @@ final class DriverReports {
     if (outputs.isEmpty()) {
       executor.close(); // As its files could not be read, which the driver has heard.
     }
+  }
+
+  private static void closeOld(final KeptExecutor executor) {
+    LOG.info("what executor {} has left is too old", executor.executorId());
+    executor.close();
+  }
+
+  private void dropTooMuch(final KeptExecutor executor) {
+    LOG.info("what executor {} has left in memory is too much", executor.executorId());
+    final long all = Keeper.outputsOf(executor);
+    executor.dropMemory();
+    removedOutputs += all - Keeper.outputsOf(executor);
   }
 }

@@ -77,6 +77,9 @@ public final class Keeper implements AutoCloseable {
   /** The application's driver, as its keeper asks it. */
   @FunctionalInterface
   public interface Driver {
+    /** Of a keeper that it does not hear for so long it counts on nothing any more. */
+    Duration PATIENCE = Duration.ofSeconds(16);
+
     /**
      * Tells it what an executor that ended has left, and hears what of it is of use. Waits a
      * limited time. Called by one thread.
@@ -181,7 +184,8 @@ public final class Keeper implements AutoCloseable {
     this.neededAt = clock.nanos();
     this.farReads = new FarReads(left::get, clock, this::answerFromFiles);
     this.reports =
-        new DriverReports(this, executors, limits.life(), driver, memory, this::hasSpillable);
+        new DriverReports(
+            this, executors, limits.life(), driver, memory, this::hasSpillable, clock);
     this.stats = count();
     mark =
         new SegmentServer(
@@ -268,6 +272,7 @@ public final class Keeper implements AutoCloseable {
     if (isLook) {
       lookAt = clock.in(isBusy() ? LOOK : QUIET_LOOK);
       look();
+      reports.limitUnheard();
       room = limits.bytes() - heldBytes();
     }
     for (final KeptExecutor executor : executors) {

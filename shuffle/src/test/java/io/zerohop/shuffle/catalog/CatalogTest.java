@@ -25,7 +25,12 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import java.lang.ref.WeakReference;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.HashSet;
+import java.util.IdentityHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
@@ -113,6 +118,20 @@ class CatalogTest {
     }
     assertThat(early.shuffle(SHUFFLE).find(12, new EntryCursor())).isFalse();
     assertThat(early.shuffle(SHUFFLE + 1)).isNull();
+  }
+
+  /** A keeper has the sets of all that executors have left in its small heap. */
+  @Test
+  void outputsThatLieTogetherShareASet() {
+    final int maps = 300;
+    for (int map = 0; map < maps; map++) {
+      publish(map, 3, 2);
+    }
+    final Map<Long, Set<Long>> outputs = view().shuffle(SHUFFLE).outputs();
+    assertThat(outputs).hasSize(maps);
+    final Set<Set<Long>> sets = Collections.newSetFromMap(new IdentityHashMap<>());
+    sets.addAll(outputs.values());
+    assertThat(sets).hasSameSizeAs(new HashSet<>(outputs.values()));
   }
 
   @Test

@@ -106,7 +106,10 @@ public final class KeptExecutor implements AutoCloseable {
   private long askAt;
   private long leftAt;
 
-  /** What it has left; absent as long as it lives, and once it is closed. */
+  /** What it has left, served or about to be; has the descriptors from then on. */
+  private @Nullable LeftMemory taken;
+
+  /** The same while it is served; absent as long as it lives, and once it is closed. */
   private volatile @Nullable LeftMemory left;
 
   /** Those that it has left, also once it is closed. */
@@ -200,8 +203,8 @@ public final class KeptExecutor implements AutoCloseable {
 
   /** Bytes of the segments that are held, whether it lives or not. */
   public long heldBytes() {
-    return left != null
-        ? left.segments().bytes()
+    return taken != null
+        ? taken.segments().bytes()
         : held.values().stream().mapToLong(SegmentHandle::bytes).sum();
   }
 
@@ -434,34 +437,43 @@ public final class KeptExecutor implements AutoCloseable {
     }
   }
 
+  /** Begins to serve, or leaves it to the next round for as long as an executor may take to end. */
   private void takeOver() {
     final LeftMemory memory;
     try {
-      memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
-    } catch (final ZerohopException e) {
-      if (clock.isOver(endBy)) {
-        throw e;
-      }
-      LOG.debug("what {} has left is looked at again", socket, e); // As memory is short for a map.
-      return;
-    }
-    become(State.LEFT);
-    left = memory;
-    leftSegments = memory.segments();
-    leftAt = clock.nanos();
-    try (Undo undo = new Undo(this)) {
+      memory = taken();
       final SegmentServer serving =
           new SegmentServer(
               folder, Location.leftSocket(socket), secret, memory, SegmentServer.Limits.DEFAULT);
       serving.start();
-      server = undo.keep(serving);
+      server = serving;
+    } catch (final ZerohopException e) {
+      if (clock.isOver(endBy)) {
+        throw e;
+      }
+      // As there is no mapping left, or no descriptor to listen with.
+      LOG.debug("it is tried again to serve what {} has left", socket, e);
+      return;
     }
+    become(State.LEFT);
+    left = memory;
+    leftAt = clock.nanos();
     LOG.info(
         "executor {} has ended and left shuffles {} in {} bytes",
         socket,
         leftOutputs().keySet(),
         leftBytes());
     closeIfEmpty();
+  }
+
+  private LeftMemory taken() {
+    LeftMemory memory = taken;
+    if (memory == null) {
+      memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
+      taken = memory;
+      leftSegments = memory.segments();
+    }
+    return memory;
   }
 
   private void become(final State next) {
@@ -475,7 +487,8 @@ public final class KeptExecutor implements AutoCloseable {
       return;
     }
     become(State.CLOSED);
-    final LeftMemory memory = left;
+    final LeftMemory memory = taken;
+    taken = null;
     left = null;
     link.close();
     try {

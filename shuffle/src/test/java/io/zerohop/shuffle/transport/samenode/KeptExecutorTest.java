@@ -13,12 +13,14 @@ import io.zerohop.device.host.HostDevice;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Location;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.lang.reflect.Proxy;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
@@ -29,7 +31,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** An executor that ends while the keeper's process has no mapping left for a while. */
+/** An executor that ends while the keeper's process cannot map or serve anything for a while. */
 class KeptExecutorTest {
   @TempDir private Path temp;
   private final Leaks leaks = new Leaks();
@@ -97,6 +99,57 @@ class KeptExecutorTest {
     assertThat(kept.leftOutputs()).isEqualTo(Map.of(2, Set.of(7L)));
     kept.drop(2);
     assertThat(kept.isClosed()).isTrue();
+  }
+
+  /** As where no descriptor is left. */
+  @Test
+  void whatCannotBeServedIsServedLater() throws Exception {
+    final Path inTheWay = leftSocket();
+    Files.createDirectory(inTheWay);
+    owner.close();
+    awaitEnd();
+    for (int i = 0; i < 3; i++) {
+      kept.round(0);
+      assertThat(kept.isClosed()).isFalse();
+      assertThat(kept.left()).isNull();
+      assertThat(kept.heldBytes()).isPositive();
+    }
+    Files.delete(inTheWay);
+    TestNodes.eventually(
+        "it has taken over",
+        () -> {
+          kept.round(0);
+          return kept.left() != null || kept.isClosed();
+        });
+    assertThat(kept.leftOutputs()).isEqualTo(Map.of(1, Set.of(0L), 2, Set.of(7L)));
+    assertThat(sockets.isServed(inTheWay.getFileName().toString())).isTrue();
+  }
+
+  private void awaitEnd() {
+    TestNodes.eventually(
+        "its connection has ended",
+        () -> {
+          kept.round(0);
+          return !kept.isLiving();
+        });
+    assertThat(kept.isClosed()).isFalse();
+  }
+
+  private Path leftSocket() {
+    return sockets.socket(Location.leftSocket(owner.location().socket()));
+  }
+
+  @Test
+  void whatCannotBeServedForLongIsGivenUp() throws Exception {
+    final Path inTheWay = leftSocket();
+    Files.createDirectory(inTheWay);
+    owner.close();
+    awaitEnd();
+    clock.advance(Duration.ofMinutes(1));
+    assertThatThrownBy(() -> kept.round(0)).isInstanceOf(ZerohopException.class);
+    kept.close();
+    assertThat(kept.heldBytes()).isZero();
+    Files.delete(inTheWay);
   }
 
   /** A reader asks for as many as it likes. */
