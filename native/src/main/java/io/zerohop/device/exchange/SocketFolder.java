@@ -435,13 +435,13 @@ public final class SocketFolder implements AutoCloseable {
       this.socket = socket;
     }
 
-    /** Removes what a process that was killed has left of this name, too. Idempotent. */
+    /** Removes a socket that a process that was killed has left of this name, too. Idempotent. */
     @Override
     public synchronized void close() {
       if (!closed) {
         closed = true;
         if (lock.isThere()) {
-          StaleSockets.delete(socket);
+          StaleSockets.removeStale(socket);
         }
         lock.removeIfEmpty();
         lock.close();

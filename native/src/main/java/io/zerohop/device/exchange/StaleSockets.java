@@ -90,14 +90,27 @@ final class StaleSockets {
     }
   }
 
+  /** As {@link #remove}, but says what fails. */
+  static void removeStale(final Path socket) {
+    try {
+      remove(socket);
+    } catch (final IOException e) {
+      notRemoved(socket, e);
+    }
+  }
+
   static void delete(final Path file) {
     try {
       Files.deleteIfExists(file);
     } catch (final IOException e) {
-      DeviceCode.SOCKET_NOT_REMOVED
-          .says("cannot remove a stale socket")
-          .at(file.toString())
-          .warn(LOG, e);
+      notRemoved(file, e);
     }
+  }
+
+  private static void notRemoved(final Path file, final IOException cause) {
+    DeviceCode.SOCKET_NOT_REMOVED
+        .says("cannot remove a stale socket")
+        .at(file.toString())
+        .warn(LOG, cause);
   }
 }

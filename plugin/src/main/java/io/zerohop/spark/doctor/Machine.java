@@ -452,6 +452,9 @@ public final class Machine {
               + " of "
               + answer.bytes()
               + " bytes left";
+      if (!answer.text().isEmpty()) {
+        return Item.KEEPER.warn(found + ": it starts none now", answer.text());
+      }
       return answer.keepers() < answer.maxKeepers() && answer.left() > 0
           ? Item.KEEPER.ok(found)
           : Item.KEEPER.warn(

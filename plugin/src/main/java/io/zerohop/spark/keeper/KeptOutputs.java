@@ -248,8 +248,9 @@ public final class KeptOutputs extends SparkListener {
   }
 
   private synchronized void unread(final String ended, final String host) {
-    unread.computeIfAbsent(host, any -> new HashMap<>()).put(ended, 0);
-    if (isGone(host)) {
+    final Integer before = unread.computeIfAbsent(host, any -> new HashMap<>()).put(ended, 0);
+    final boolean isFirstOfRound = before == null || before > 0; // Many tasks may fail at once.
+    if (isFirstOfRound && isGone(host)) {
       removeAll(host);
     }
   }

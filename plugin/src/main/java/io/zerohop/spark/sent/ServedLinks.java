@@ -10,6 +10,7 @@ import io.zerohop.spark.sent.PortCarrier.KnownNeighbours.TooSoonException;
 import io.zerohop.spark.sent.Uploads.ArrivingWord;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -56,10 +57,14 @@ final class ServedLinks implements AutoCloseable {
   /** Ended links whose numbers are remembered: more than all readers end while a question waits. */
   private static final int MAX_ENDED = 1024;
 
+  /** A way back that was made so shortly before is not doubted: nobody can have it made at will. */
+  private static final Duration FRESH = Duration.ofSeconds(1);
+
   private final ControlService service;
   private final Function<String, Connection> connector;
   private final Executor executor;
   private final Executor reading;
+  private final Clock clock;
   private final AtomicLong nextId = new AtomicLong();
   private final AtomicLong waitingBytes = new AtomicLong();
   private final PostponedQuestions postponed;
@@ -98,18 +103,22 @@ final class ServedLinks implements AutoCloseable {
     /** Whether it has asked something since that connection was made. */
     private boolean hasAsked;
 
+    /** Until when it is not doubted. */
+    private long freshUntil;
+
     Reader(final String executorId, final Connection back) {
       this.executorId = executorId;
       this.back = back;
     }
 
     /**
-     * Whether it introduces itself by another link than those that it has. Then it has given one
-     * up, most likely because nothing came from here, and nobody knows whether the way back still
-     * leads to it: a firewall may have forgotten that connection, and nothing says so for minutes.
+     * Whether it introduces itself by another link than those that it has, if any. Then it has
+     * given one up, most likely because nothing came from here, and nobody knows whether the way
+     * back still leads to it: a firewall may have forgotten that connection, and nothing says so
+     * for minutes.
      */
     boolean comesAnew(final long link, final int question) {
-      return question == 0 && !links.isEmpty() && !links.containsKey(link);
+      return question == 0 && !links.containsKey(link);
     }
   }
 
@@ -131,6 +140,7 @@ final class ServedLinks implements AutoCloseable {
     this.connector = connector;
     this.executor = executor;
     this.reading = reading;
+    this.clock = clock;
     this.postponed = new PostponedQuestions(clock);
   }
 
@@ -264,7 +274,7 @@ final class ServedLinks implements AutoCloseable {
       final String executorId, final long link, final int question) {
     synchronized (lock) {
       final Reader reader = readers.get(executorId);
-      if (reader == null || !reader.comesAnew(link, question)) {
+      if (reader == null || !reader.comesAnew(link, question) || !clock.isOver(reader.freshUntil)) {
         return null;
       }
       reader.hasAsked = true; // So its other links outlive that connection.
@@ -433,6 +443,7 @@ final class ServedLinks implements AutoCloseable {
       final Reader reader = readers.computeIfAbsent(executorId, id -> new Reader(id, made));
       reader.back = made;
       reader.hasAsked = false;
+      reader.freshUntil = clock.in(FRESH);
     }
     attempt.complete(made);
     made.onClosed(() -> lost(executorId, made));

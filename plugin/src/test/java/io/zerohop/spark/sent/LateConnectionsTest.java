@@ -101,7 +101,7 @@ class LateConnectionsTest {
       assertThatThrownBy(
               () ->
                   connections.connect(
-                      BlockPort.HOST, server.getLocalPort(), Duration.ofMillis(100)))
+                      BlockPort.HOST, server.getLocalPort(), Duration.ofMillis(500)))
           .isInstanceOf(ExchangeException.class);
       closeAll(queued);
       while (accepted.size() < queued.size() && accept(server, accepted)) {

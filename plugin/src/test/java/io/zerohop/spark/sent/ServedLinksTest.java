@@ -241,6 +241,7 @@ class ServedLinksTest {
   @Test
   void aReaderThatComesByAnotherLinkHasANewWayBack() {
     upload(LINK, 0);
+    clock.advance(PAUSE);
     upload(LINK + 1, 0);
     assertThat(channels).hasSize(2);
     assertThat(channels.get(0).isOpen()).isFalse();
@@ -252,6 +253,7 @@ class ServedLinksTest {
   @Test
   void linksThatAreOpenAtTheSameTimeShareTheNewWayBack() {
     upload(LINK, 0);
+    clock.advance(PAUSE);
     upload(LINK + 1, 0);
     upload(LINK, 1);
     upload(LINK + 1, 1);
@@ -272,6 +274,7 @@ class ServedLinksTest {
   void aLinkOutlivesANewWayBackThoughNothingWasAskedByTheLastOne() {
     upload(LINK, 0);
     channels.get(0).close();
+    clock.advance(PAUSE);
     upload(LINK + 1, 0);
     assertThat(channels).hasSize(3);
     assertThat(disconnected).isEmpty();
@@ -284,9 +287,31 @@ class ServedLinksTest {
   void answersUnderWayAreSaidAgainByTheNewWayBack() {
     upload(LINK, 0);
     answers.get(0).accept(ByteBuffer.allocate(1));
+    clock.advance(PAUSE);
     upload(LINK + 1, 0);
     responses.get(0).channelInactive();
     assertThat(carried(1)).isEqualTo(1);
+  }
+
+  /** Nobody has it made at will: not by introductions in the name of others either. */
+  @Test
+  void aWayBackThatWasJustMadeIsNotDoubted() {
+    upload(LINK, 0);
+    clock.advance(PAUSE);
+    upload(LINK + 1, 0);
+    upload(LINK + 2, 0);
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(1).isOpen()).isTrue();
+  }
+
+  /** What was made for a word to a reader without links may be forgotten as well. */
+  @Test
+  void aWayBackWithoutLinksIsMadeAnewForAReaderThatComes() {
+    links.lost(READER, TRANSFER);
+    clock.advance(PAUSE);
+    upload(LINK, 0);
+    assertThat(channels).hasSize(2);
+    assertThat(channels.get(0).isOpen()).isFalse();
   }
 
   /** Somebody's invented name has just made the driver list all executors, and one is new. */

@@ -1,5 +1,6 @@
 package io.zerohop.shuffle.keeper;
 
+import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
@@ -14,6 +15,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -203,7 +205,10 @@ final class DriverReports {
     return nanos > Keeper.Driver.PATIENCE.toNanos();
   }
 
-  /** Drops what is too old and too much also where the driver does not answer. Does not wait. */
+  /**
+   * Drops what is too old and too much also where the driver does not answer. Waits for nothing but
+   * threads that serve what is dropped.
+   */
   void limitUnheard() {
     if (!clock.isOver(limitAt)) {
       return;
@@ -213,10 +218,19 @@ final class DriverReports {
     if (unheard.isEmpty()) {
       return;
     }
-    unheard.stream().filter(this::isOld).forEach(DriverReports::closeOld);
+    unheard.stream().filter(this::isOld).forEach(old -> release(old, DriverReports::closeOld));
     final KeptExecutor over = tooMuch(ended());
     if (over != null && unheard.contains(over)) {
-      dropTooMuch(over);
+      release(over, this::dropTooMuch);
+    }
+  }
+
+  /** The keeper's own thread comes here, which has the outputs of all others. */
+  private static void release(final KeptExecutor executor, final Consumer<KeptExecutor> how) {
+    try {
+      how.accept(executor);
+    } catch (final ZerohopException e) {
+      LOG.info("not all of what executor {} has left was released", executor.executorId(), e);
     }
   }
 

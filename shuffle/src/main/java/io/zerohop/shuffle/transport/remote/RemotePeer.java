@@ -182,9 +182,9 @@ public class RemotePeer implements AutoCloseable {
   }
 
   /**
-   * Measures the silence of an owner that was asked for a sign of life. Time in which nobody looked
-   * does not count: when this process itself paused, what the owner said meanwhile is still to be
-   * read. For the thread that checks.
+   * Measures the silence of an owner that was asked for a sign of life. Of time in which nobody
+   * looked, half of a ping's counts at most: when this process itself paused, what the owner said
+   * meanwhile is still to be read. For the thread that checks.
    */
   private final class Silence {
     /** How often it is looked at, at least, in the time that a ping has. */

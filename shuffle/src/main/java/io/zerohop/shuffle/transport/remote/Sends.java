@@ -111,8 +111,12 @@ public final class Sends extends RemoteService<SentReader> {
                 tell(request.answer(), Wire.refusal(failure));
                 return;
               }
-              final long bytes = reader.bytes(request.lease());
-              queue.submit(reader, bytes, () -> begin(request, bytes, road, tries - 1));
+              try {
+                final long bytes = reader.bytes(request.lease());
+                queue.submit(reader, bytes, () -> begin(request, bytes, road, tries - 1));
+              } catch (final RuntimeException | OutOfMemoryError e) { // Nobody sees this future.
+                tell(request.answer(), Wire.refusal(e));
+              }
             });
   }
 
@@ -130,7 +134,11 @@ public final class Sends extends RemoteService<SentReader> {
   private void begin(final Request request, final long bytes, final Road road, final int tries) {
     if (tries > 0 && !road.alive()) {
       queue.ended(request.reader(), bytes);
-      await(request, tries);
+      try {
+        await(request, tries);
+      } catch (final RuntimeException | OutOfMemoryError e) {
+        tell(request.answer(), Wire.refusal(e));
+      }
       return;
     }
     ByteBuffer words;

@@ -276,11 +276,14 @@ public class ServedReader {
     /** Drops a reference; the last one lets the memory go. */
     void release() {
       if (references.decrementAndGet() == 0) {
-        if (copy != null) {
-          copy.close();
+        try {
+          if (copy != null) {
+            copy.close();
+          }
+          outputs.forEach(OwnOutput::release);
+        } finally {
+          room.release();
         }
-        outputs.forEach(OwnOutput::release);
-        room.release();
       }
     }
   }
@@ -365,10 +368,10 @@ public class ServedReader {
 
     /** Whether it is good, is still being made, or has failed just now. */
     private boolean stands(final CompletableFuture<Road> known) {
-      if (known.isCompletedExceptionally()) {
-        return !clock.isOver(retryAt);
+      if (!known.isDone()) { // First: what is looked at behind it does not change any more.
+        return true;
       }
-      return !known.isDone() || known.join().alive();
+      return known.isCompletedExceptionally() ? !clock.isOver(retryAt) : known.join().alive();
     }
 
     private void connect(final byte[] to, final CompletableFuture<Road> made) {
