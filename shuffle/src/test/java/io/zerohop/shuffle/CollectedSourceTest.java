@@ -38,6 +38,7 @@ class CollectedSourceTest {
 
   private static final int RUNS = 5;
   private static final long PATIENCE_MILLIS = 200;
+  private static final long LIMIT_NANOS = TimeUnit.SECONDS.toNanos(30);
   private static final int BYTES = 4_000;
   private static final byte CONTENT = 0x5a;
   private static final Cleaner CLEANER = Cleaner.create();
@@ -77,6 +78,25 @@ class CollectedSourceTest {
       spill(files, UnsafeAccess.UNSAFE.allocateMemory(BYTES));
       assertThat(files.written).containsOnly(CONTENT);
     }
+  }
+
+  /** Or else the others would find nothing, whatever the writer kept. */
+  @Test
+  void aSourceThatNobodyKeepsIsCollectedAndWiped() throws InterruptedException {
+    final long memory = UnsafeAccess.UNSAFE.allocateMemory(BYTES);
+    collected = new CountDownLatch(1);
+    drop(memory);
+    final long begin = System.nanoTime();
+    while (!collect()) {
+      assertThat(System.nanoTime() - begin).as("it is never collected").isLessThan(LIMIT_NANOS);
+    }
+    final byte[] left = new byte[BYTES];
+    Memory.view(memory, BYTES).get(left);
+    assertThat(left).containsOnly(0);
+  }
+
+  private void drop(final long memory) {
+    assertThat(new OwningSource(memory, collected).partitions()).isEqualTo(1);
   }
 
   private void spill(final CollectingFiles files, final long memory) throws IOException {
@@ -149,11 +169,13 @@ class CollectedSourceTest {
         });
   }
 
-  private void collect() throws InterruptedException {
-    if (collected != null) {
-      System.gc();
-      collected.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
+  /** Returns whether a source was collected, which none must be that is being packed. */
+  private boolean collect() throws InterruptedException {
+    if (collected == null) {
+      return false;
     }
+    System.gc();
+    return collected.await(PATIENCE_MILLIS, TimeUnit.MILLISECONDS);
   }
 
   private interface Call {

@@ -53,6 +53,10 @@ import org.junit.jupiter.api.io.TempDir;
 class KeeperTest {
   private static final int MAPS = 10;
   private static final int SHUFFLES = 12;
+
+  /** Many rounds of a keeper's. */
+  private static final long PAUSE_MILLIS = 1_000;
+
   private static final Duration LONG = Duration.ofHours(1);
   private static final Keeper.Limits UNLIMITED =
       new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, LONG);
@@ -584,6 +588,8 @@ class KeeperTest {
       owner.ask("write", 1, MAPS);
       awaitKept(owner, 1);
       owner.pause();
+      Thread.sleep(PAUSE_MILLIS);
+      assertThat(keeper.leftBytes()).isZero();
       owner.resume();
       readAll(owner, 1);
       assertThat(keeper.leftBytes()).isZero();

@@ -148,7 +148,7 @@ class ProcessesTest {
   @Test
   void anOwnerThatPausesLosesNothing() throws Exception {
     final ShuffleNode.Setup impatient =
-        TestNodes.config(base, "reader").set("request.timeout", Duration.ofMillis(500));
+        TestNodes.config(base, "reader").set("request.timeout", Duration.ofSeconds(3));
     try (NodeProcess owner = new NodeProcess(base, "owner");
         ShuffleNode reader = ShuffleNode.start(impatient)) {
       owner.ask("write", 1, 3);

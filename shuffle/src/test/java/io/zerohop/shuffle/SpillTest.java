@@ -216,7 +216,9 @@ class SpillTest {
     final ShuffleNode owner = node("owner", false, Duration.ofHours(1));
     owner.onPressure(() -> owner.finished(Map.of(SHUFFLE, 0L)));
     final int old = write(owner, SHUFFLE, 0, 0.3);
+    storage.holdBack(); // Or what is in use would fill the pool alone.
     final int fresh = write(owner, OTHER_SHUFFLE, 0, 0.6);
+    storage.goOn();
     eventually("the pool is relieved", () -> used(owner.stats().host()) <= 0.5);
     assertThat(read(owner, owner, SHUFFLE, old)).containsKey(BlockPath.STAGED);
     assertThat(read(owner, owner, OTHER_SHUFFLE, fresh)).containsOnlyKeys(BlockPath.LOCAL);

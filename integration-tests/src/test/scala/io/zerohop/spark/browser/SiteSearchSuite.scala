@@ -2,10 +2,11 @@ package io.zerohop.spark.browser
 
 import java.nio.file.Paths
 
+import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Try, Using}
 
-import io.zerohop.spark.support.{Local, RunBy}
+import io.zerohop.spark.support.{Bounded, Local, RunBy}
 import org.scalatest.funsuite.AnyFunSuite
 
 /** The site of the docs as its reader has it, from the disk, in a real browser. */
@@ -29,6 +30,10 @@ class SiteSearchSuite extends AnyFunSuite {
       // Enter leads to the first that was found.
       found(browser, "quick start")
       browser.run("document.querySelector('form').requestSubmit()")
+      Bounded.until("the page that was found", 20.seconds) {
+        Try(browser.run("return location.pathname").asText)
+          .toOption.exists(_.endsWith("/docs/quick-start.html"))
+      }
       browser.open(browser.run("return location.href").asText)
       assert(browser.run("return document.querySelector('h1').textContent").asText ===
         "Quick start")

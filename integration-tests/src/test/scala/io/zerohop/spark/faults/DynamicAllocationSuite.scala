@@ -24,8 +24,9 @@ class DynamicAllocationSuite extends ClusterSuite {
   test(
     "executors with shuffles stay, go when that takes too long, and what they had is made anew") {
     val shuffled = Workload.shuffled(cluster.sc)((_, _) => ())
-    cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
-    val holders = SparkInternals.executorIds(cluster.sc).toSet
+    val shuffle = cluster.run("the map stage")(SparkInternals.runMapStage(cluster.sc, shuffled))
+    // Not of an executor that came when all tasks had begun.
+    val holders = SparkInternals.mapOutputOwners(shuffle).toSet
     assert(holders.nonEmpty)
     Thread.sleep(5.seconds.toMillis) // Longer than an executor without shuffles may idle.
     assert(holders.subsetOf(SparkInternals.executorIds(cluster.sc).toSet))

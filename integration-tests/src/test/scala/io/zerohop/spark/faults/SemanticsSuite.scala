@@ -17,6 +17,7 @@ import org.apache.spark.sql.execution.adaptive.{
 import org.apache.spark.sql.functions.{col, count, lit, sum, when}
 import org.apache.spark.sql.streaming.Trigger
 import org.apache.spark.storage.StorageLevel
+import org.apache.spark.zerohop.SparkInternals
 
 /** What Spark may ask of a shuffle, on a cluster of processes. */
 @RunBy.Verify
@@ -107,6 +108,7 @@ class SemanticsSuite extends ClusterSuite with AdaptiveSparkPlanHelper {
 
   test("a job that is cancelled in the middle leaves nothing") {
     val seen = new PathBytes
+    SparkInternals.awaitListeners(cluster.sc) // Or it would hear of map tasks before this job.
     cluster.sc.addSparkListener(seen)
     try {
       // Two waves of map tasks and more, of a second at least.

@@ -11,7 +11,9 @@ import io.zerohop.spark.support.{Bounded, Cluster, Facts, Leftover, RunBy}
 
 /** Executors end on one node, and executors of the other read what they have left there. */
 abstract class KeeperNodes extends NodesSuite {
-  protected val Port = 43210
+
+  /** Below those that Linux gives to connections. */
+  protected val Port = 23210
 
   override protected def settings: Map[String, String] =
     Map("spark.zerohop.keeper" -> "true", "spark.zerohop.keeper.port" -> Port.toString)

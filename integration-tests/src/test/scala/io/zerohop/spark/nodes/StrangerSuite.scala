@@ -11,6 +11,9 @@ import io.zerohop.spark.support.RunBy
 class StrangerSuite extends UcxNodesSuite {
   private val Secret = "the secret of this test"
 
+  /** So that the transfer is not over before it is struck. */
+  private val SlowMebibytes = 16
+
   override protected def settings: Map[String, String] = super.settings ++ Map(
     "spark.authenticate" -> "true",
     "spark.authenticate.secret" -> Secret)
@@ -48,7 +51,10 @@ class StrangerSuite extends UcxNodesSuite {
         val executor = before.keys.toSeq.sorted.apply(run % before.size)
         val port = controlPort(app, executor)
         assert(port.exists(_ > 0), "executors serve other nodes")
-        val facts = app.transferStruck(visit(app, port.get))
+        app.nodes.slow(SlowMebibytes)
+        val facts =
+          try app.transferStruck(visit(app, port.get))
+          finally app.nodes.clear()
         assertRight(facts)
         assert(facts.number("failed_tasks") === 0, facts)
         assert(app.executors(app.nodes.first) === before)

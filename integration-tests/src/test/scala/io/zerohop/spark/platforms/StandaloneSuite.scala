@@ -6,7 +6,7 @@ import java.util.concurrent.TimeUnit
 import scala.concurrent.duration._
 import scala.jdk.CollectionConverters._
 import scala.tools.nsc.interpreter.IMain
-import scala.util.Using
+import scala.util.{Try, Using}
 import scala.util.matching.Regex
 
 import io.zerohop.spark.suites.ManagerUnderTest
@@ -69,8 +69,13 @@ class StandaloneSuite extends AnyFunSuite {
         val address = "(?<=Web UI available at )\\S+".r.findFirstIn(said)
           .getOrElse(fail(s"see $folder/shell.err"))
         assert(sum.findFirstIn(said).isDefined, s"see $folder/shell.err")
-        val read = linkBytes(Http.get(address + between("http://localhost:4040", "`")))
-        assert(read.getOrElse("peer", 0L) > 0, read)
+        // Executors report what they have read a moment later.
+        var read = Map.empty[String, Long]
+        Bounded.until(s"bytes that were read in place in the tab, now $read", 30.seconds) {
+          read = Try(linkBytes(Http.get(address + between("http://localhost:4040", "`"))))
+            .getOrElse(Map.empty)
+          read.getOrElse("peer", 0L) > 0
+        }
         assert(read.getOrElse("staged", 0L) === 0, read)
         assert(logs(home).exists(logLine.findFirstIn(_).isDefined), home)
         input.close()

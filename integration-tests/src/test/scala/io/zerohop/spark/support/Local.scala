@@ -4,16 +4,25 @@ import java.net.{InetAddress, ServerSocket}
 import java.nio.file.{Files, Path}
 
 import scala.jdk.CollectionConverters._
-import scala.util.Using
+import scala.util.{Random, Try, Using}
 
 import org.scalatest.Assertions._
 
 /** What tests need of the machine that they run on. */
 object Local {
 
-  /** A port on the loopback. It may be taken until it is used. */
-  def freePort(): Int =
-    Using.resource(new ServerSocket(0, 1, InetAddress.getLoopbackAddress))(_.getLocalPort)
+  /** Below those that Linux gives to connections, and to who listens at any port. */
+  private val Ports = 20000 until 32000
+
+  /** A port on the loopback. Only who chooses his port himself may take it until it is used. */
+  def freePort(): Int = {
+    val first = Random.nextInt(Ports.size)
+    Ports.indices.iterator.map(i => Ports((first + i) % Ports.size)).find(isFree)
+      .getOrElse(fail(s"all ports are taken of $Ports"))
+  }
+
+  private def isFree(port: Int): Boolean =
+    Try(new ServerSocket(port, 1, InetAddress.getLoopbackAddress).close()).isSuccess
 
   /** Fails in CI, and skips with a notice elsewhere, where a command is not installed. */
   def require(commands: String*): Unit = {

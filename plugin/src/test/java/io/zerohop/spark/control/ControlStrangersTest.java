@@ -67,11 +67,16 @@ class ControlStrangersTest extends ControlChannelFixture {
       }
     }
     connect(channel, channel).close();
+    awaitStrangers(3);
+  }
+
+  /** The end of each is seen by a thread of its own. */
+  private void awaitStrangers(final int count) throws InterruptedException {
     final long deadline = System.nanoTime() + Channels.LIMIT.toNanos();
-    while (channel.strangers() < 3 && System.nanoTime() - deadline < 0) {
-      Thread.sleep(5); // The end is seen by its own thread.
+    while (channel.strangers() < count && System.nanoTime() - deadline < 0) {
+      Thread.sleep(5);
     }
-    assertThat(channel.strangers()).isEqualTo(3);
+    assertThat(channel.strangers()).isEqualTo(count);
   }
 
   @Test
@@ -127,11 +132,16 @@ class ControlStrangersTest extends ControlChannelFixture {
   @Test
   void halfAFrameAndTheEnd() throws Exception {
     final byte[] proof = recordProof();
+    int halves = 0;
     for (int length = 1; length < proof.length; length += 7) {
       try (Socket socket = RawFrames.connect(channel.port())) {
         socket.getOutputStream().write(proof, 0, length);
+        socket.shutdownOutput();
+        assertThat(RawFrames.readToEnd(socket)).as("the answer to %d bytes", length).isZero();
       }
+      halves++;
     }
+    awaitStrangers(halves);
   }
 
   @ParameterizedTest

@@ -25,9 +25,11 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -85,15 +87,18 @@ class RdmaProofTest {
     assumeTrue(there, "there is no libucx of 1.19 or later");
   }
 
-  private static long children() {
-    return ProcessHandle.current().descendants().filter(ProcessHandle::isAlive).count();
+  private static Set<ProcessHandle> children() {
+    return ProcessHandle.current()
+        .descendants()
+        .filter(ProcessHandle::isAlive)
+        .collect(Collectors.toSet());
   }
 
   /** Over TCP all works but that a get ends while its owner is stopped, and that is found. */
   @Test
   void gets() throws Exception {
     assumeLibucx();
-    final long before = children();
+    final Set<ProcessHandle> before = children();
     final List<ProofLine> findings = new ArrayList<>();
     try (ProvenChannel channel = connect()) {
       final String own = channel.localAddress().getAddress().getHostAddress();
@@ -112,7 +117,7 @@ class RdmaProofTest {
         .extracting(ProofLine::check)
         .contains(Check.REGISTER, Check.CONTENTS, Check.RATE, Check.KILLED);
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
-    assertThat(children()).as("processes that are left").isEqualTo(before);
+    assertThat(children()).as("processes that are left").isSubsetOf(before);
   }
 
   /** Each may say nothing for ten seconds, and none holds the one that knows the secret up. */
@@ -156,7 +161,7 @@ class RdmaProofTest {
   /** It knows the secret, asks, and takes no answer. */
   @Test
   void oneThatDoesNotReadHoldsNobodyBeyondTheLimit() throws Exception {
-    final Duration limit = Duration.ofSeconds(2);
+    final Duration limit = Duration.ofSeconds(6);
     try (Listener own =
         new Listener(
             InetAddress.getLoopbackAddress(),
@@ -211,7 +216,7 @@ class RdmaProofTest {
   /** A stranger before it does not end the listener; a worker that cannot start says why. */
   @Test
   void aWorkerThatCannotStartSaysWhy() throws Exception {
-    final long before = children();
+    final Set<ProcessHandle> before = children();
     try (Socket stranger =
         new Socket(listener.address().getAddress(), listener.address().getPort())) {
       stranger.getOutputStream().write(new byte[1000]);
@@ -231,6 +236,6 @@ class RdmaProofTest {
     }
     assertThat(served.get(20, TimeUnit.SECONDS)).isTrue();
     assertThat(said.toString()).contains("no proof from").doesNotContain("sssss");
-    assertThat(children()).as("processes that are left").isEqualTo(before);
+    assertThat(children()).as("processes that are left").isSubsetOf(before);
   }
 }

@@ -2,6 +2,7 @@ package io.zerohop.spark.sent;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.zerohop.device.TestClock;
 import io.zerohop.device.posix.Deadline;
 import io.zerohop.shuffle.TestNodes;
 import io.zerohop.shuffle.block.BlockPath;
@@ -34,7 +35,7 @@ class SentFaultsTest {
   void start() throws IOException {
     nodes = new SentNodes(folder, Map.of());
     owner = nodes.start("owner");
-    reader = nodes.start("reader", config -> config.set("request.timeout", Duration.ofSeconds(4)));
+    reader = nodes.start("reader");
     toReader = reader.proxy();
     nodes.write();
   }
@@ -85,10 +86,13 @@ class SentFaultsTest {
   }
 
   @Test
+  @SuppressWarnings("try") // A flight is there to be closed.
   void whatNothingIsHeardOfIsStaged() {
     assertThat(read()).containsOnlyKeys(BlockPath.SENT);
     toReader.pause(true);
-    assertThat(read()).as("after half of the request's limit").containsKey(BlockPath.STAGED);
+    try (TestClock.Flight flight = reader.clock().fly()) {
+      assertThat(read()).as("after half of the request's limit").containsKey(BlockPath.STAGED);
+    }
   }
 
   @Test

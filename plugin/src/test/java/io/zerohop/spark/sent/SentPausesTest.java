@@ -28,7 +28,7 @@ import org.junit.jupiter.api.io.TempDir;
 @ExtendWith(QuietNetwork.class)
 class SentPausesTest {
   /** Of the request's limit, 20 s by the reader's clock. */
-  private static final Duration LESS_THAN_HALF = Duration.ofSeconds(9);
+  private static final Duration LESS_THAN_HALF = Duration.ofSeconds(7);
 
   private static final Duration STEP = Duration.ofMillis(100);
 

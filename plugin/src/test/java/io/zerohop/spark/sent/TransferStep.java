@@ -23,8 +23,8 @@ enum TransferStep {
   private static final int OPEN = 1;
   private static final int MIDDLE = 3;
 
-  /** Messages do so once they are granted, and not much later. */
-  private static final Duration BEGINS = Duration.ofSeconds(1);
+  /** Messages do so once they are granted, much earlier; less than half of the request's limit. */
+  private static final Duration BEGINS = Duration.ofSeconds(5);
 
   /** What is done then. */
   interface Action {

@@ -27,7 +27,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -281,8 +280,10 @@ class StagedFetchTest {
   /** All of it takes longer than the staged limit, and each block longer than the request limit. */
   @Test
   void aSlowTransferThatGetsOnIsNoFailure() {
+    final TestClock clock = TestClock.standing();
     restart(
         config()
+            .clock(clock)
             .set("request.timeout", Duration.ofMillis(1))
             .stagedTimeout(Duration.ofSeconds(1))
             .set("fetch.window.blocks", 1));
@@ -292,7 +293,7 @@ class StagedFetchTest {
           (source, blocks, sink) ->
               network.execute(
                   () -> {
-                    LockSupport.parkNanos(TimeUnit.MILLISECONDS.toNanos(40));
+                    clock.advance(Duration.ofMillis(600));
                     staging.fetch(source, blocks, sink);
                   });
       assertThat(TestNodes.fetchAndCheck(node, slow, 1, MOST, elsewhere(0, 1)))

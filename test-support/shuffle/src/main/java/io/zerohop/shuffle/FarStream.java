@@ -20,7 +20,7 @@ import java.util.concurrent.locks.LockSupport;
  * and it fails, waits and is interrupted as the device was told.
  */
 final class FarStream implements CopyStream {
-  private static final long LATE_MILLIS = 100;
+  private static final long LATE_MILLIS = 20;
 
   private final DeviceOnlyGpu device;
   private final CopyStream stream;
