@@ -191,7 +191,7 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
       } catch (final Exception e) { // Scala declares none: a serializer may throw any.
-        throw FailureOutcome.raise(e);
+        throw failed(e);
       }
     }
 
@@ -226,8 +226,15 @@ public final class RowsReader<K, C> implements ShuffleReader<K, C> {
       } catch (final LinkageError e) {
         throw LinkFailure.raise(e);
       } catch (final Exception e) { // Scala declares none: a serializer may throw any.
-        throw FailureOutcome.raise(e);
+        throw failed(e);
       }
+    }
+
+    /** A thread that outlives its task says nothing of the blocks' owner. */
+    private RuntimeException failed(final Exception failure) {
+      throw context.isCompleted() || fetch.isClosed()
+          ? FailureOutcome.asItIs(failure)
+          : FailureOutcome.raise(failure);
     }
 
     /** Tells Spark of the records handed out since the last time; once more when the task ends. */

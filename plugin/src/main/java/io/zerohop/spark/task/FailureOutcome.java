@@ -62,6 +62,11 @@ public final class FailureOutcome {
       }
       cause = cause.getCause();
     }
+    throw asItIs(failure);
+  }
+
+  /** Throws a failure to which nobody is to react; never returns. */
+  public static RuntimeException asItIs(final Exception failure) {
     throw FailureOutcome.<RuntimeException>unchecked(failure);
   }
 

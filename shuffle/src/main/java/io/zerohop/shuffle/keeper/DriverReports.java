@@ -1,6 +1,5 @@
 package io.zerohop.shuffle.keeper;
 
-import io.zerohop.device.ZerohopException;
 import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
@@ -229,7 +228,7 @@ final class DriverReports {
   private static void release(final KeptExecutor executor, final Consumer<KeptExecutor> how) {
     try {
       how.accept(executor);
-    } catch (final ZerohopException e) {
+    } catch (final RuntimeException e) {
       LOG.info("not all of what executor {} has left was released", executor.executorId(), e);
     }
   }

@@ -179,7 +179,9 @@ final class FarKeepers implements AutoCloseable {
 
     private void fail(final Throwable cause) {
       answer.completeExceptionally(cause);
-      if (cause instanceof ExchangeException) { // It neither gave nor refused anything.
+      // It neither gave nor refused anything. Busy is this executor, which has no thread for it.
+      if (cause instanceof ExchangeException known
+          && known.reason() != ExchangeException.Reason.BUSY) {
         onThread(
             () -> notReached.accept(source),
             e -> LOG.debug("nobody hears of {}", source.host(), e));

@@ -23,6 +23,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -89,10 +90,13 @@ class DriverReportsTest {
     TestBlocks.put(owner, 1, 0, 2, 60, 500);
     TestNodes.eventually("it is connected", () -> connect(owner.location().socket()));
     final KeptExecutor kept = executors.get(executors.size() - 1);
+    final AtomicInteger looks = new AtomicInteger();
     TestNodes.eventually(
         "all is held",
         () -> {
-          clock.advance(ROUND); // A request that a busy machine left unanswered is made again.
+          if (looks.incrementAndGet() % 200 == 0) {
+            clock.advance(ROUND); // What a busy machine did not answer is asked for again.
+          }
           return kept.round(Long.MAX_VALUE) == 0 && kept.heldBytes() > 0;
         });
     owner.close();
@@ -225,7 +229,7 @@ class DriverReportsTest {
     driver = (executor, outputs) -> nobody();
     memory = () -> 0;
     reports.report();
-    clock.advance(Keeper.Driver.PATIENCE.minus(ROUND));
+    clock.advance(Keeper.Driver.PATIENCE.minus(ROUND.multipliedBy(3)));
     limit();
     assertThat(one.isClosed()).as("the driver may only pause").isFalse();
     clock.advance(LONGER);

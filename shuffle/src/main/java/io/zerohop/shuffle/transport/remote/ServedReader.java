@@ -276,13 +276,11 @@ public class ServedReader {
     /** Drops a reference; the last one lets the memory go. */
     void release() {
       if (references.decrementAndGet() == 0) {
-        try {
+        try (Undo all = new Undo(room::release)) {
+          outputs.forEach(output -> all.add(output::release));
           if (copy != null) {
-            copy.close();
+            all.add(copy);
           }
-          outputs.forEach(OwnOutput::release);
-        } finally {
-          room.release();
         }
       }
     }

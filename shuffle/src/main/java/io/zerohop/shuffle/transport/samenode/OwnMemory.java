@@ -149,8 +149,10 @@ public final class OwnMemory implements BlockMemory {
   public void freeze() {
     tiers.all().forEach(Pool::freeze);
     root.lanes().freeze();
-    root.end();
+    // In this order: who unregisters a shuffle behind the end leaves it listed, and looks whether
+    // leases are open. None may be taken behind that look.
     frozen = true;
+    root.end();
   }
 
   /** Lets no byte change any more, either, with map outputs going to files from now on. */
