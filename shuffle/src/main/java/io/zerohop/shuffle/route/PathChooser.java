@@ -19,7 +19,6 @@ import io.zerohop.shuffle.transport.remote.SendingNode;
 import io.zerohop.shuffle.transport.samenode.PeerDirectory;
 import io.zerohop.shuffle.transport.ucx.UcxNode;
 import java.time.Duration;
-import java.util.HashSet;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
@@ -90,11 +89,9 @@ public final class PathChooser {
     this.liveness = new OwnerLiveness(clock);
   }
 
-  /** For a process that has no memory to share. It stages also where that is not allowed. */
+  /** For a process that has no memory to share. */
   public static PathChooser stagedOnly(final Set<BlockPath> allowed, final Clock clock) {
-    final Set<BlockPath> all = new HashSet<>(allowed);
-    all.add(BlockPath.STAGED); // There is nothing else here.
-    return new PathChooser(null, all, null, null, null, null, clock);
+    return new PathChooser(null, allowed, null, null, null, null, clock);
   }
 
   /**
