@@ -192,7 +192,9 @@ final class NodeParts {
       fetches =
           new Fetches(
               conf,
-              setup.stagedTimeout,
+              sending == null
+                  ? setup.stagedTimeout
+                  : SendingNode.longerThanATurn(setup.stagedTimeout),
               clock,
               devices,
               new PathChooser(location, conf.paths(), memory, peers, ucx, sending, clock),

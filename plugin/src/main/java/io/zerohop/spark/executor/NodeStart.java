@@ -35,9 +35,6 @@ import org.slf4j.LoggerFactory;
 final class NodeStart {
   private static final Logger LOG = LoggerFactory.getLogger(NodeStart.class);
 
-  /** A request waits for its turn for five minutes at most, and is under way then. */
-  private static final Duration TURN = Duration.ofMinutes(6);
-
   private final SparkEnv env;
   private final SparkConf spark;
   private final Config conf;
@@ -171,7 +168,7 @@ final class NodeStart {
   private ShuffleNode.Setup setup() {
     return new ShuffleNode.Setup(conf, spark.getAppId(), env.executorId(), secret)
         .neighbours()
-        .stagedTimeout(fetchTimeout(spark))
+        .stagedTimeout(stagedTimeout(spark))
         .coldStorage(files)
         .carrier(OtherNodes.carrier(env, spark, conf, uploads))
         .contacts(watch);
@@ -185,12 +182,6 @@ final class NodeStart {
     final long pause = conf.getTimeAsSeconds("spark.shuffle.io.retryWait", "5s");
     final int tries = 1 + conf.getInt("spark.shuffle.io.maxRetries", 3);
     return Duration.ofSeconds(tries * (network + pause));
-  }
-
-  /** Also longer than a request waits for its turn at an owner that sends (docs/sent.md). */
-  private static Duration fetchTimeout(final SparkConf conf) {
-    final Duration staged = stagedTimeout(conf);
-    return staged.compareTo(TURN) > 0 ? staged : TURN;
   }
 
   /**

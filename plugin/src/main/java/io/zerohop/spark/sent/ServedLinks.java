@@ -190,26 +190,33 @@ final class ServedLinks implements AutoCloseable {
    */
   CompletableFuture<?> asked(
       final String executorId, final long link, final int question, final ByteBuffer words) {
-    return asked(executorId, link, question, words, true, TRIES);
+    return asked(new Question(executorId, link, question, words, true, TRIES));
   }
 
   /**
+   * A question that waits for a connection to its reader.
+   *
+   * @param link the reader's number for it
+   * @param number of the question
    * @param first whether it may be postponed: whom the driver does not list by then is nobody
-   * @param tries that are left: each connection may break at once
+   * @param tries to connect that are left: each connection may break at once
    */
-  private CompletableFuture<?> asked(
-      final String executorId,
-      final long link,
-      final int question,
-      final ByteBuffer words,
-      final boolean first,
-      final int tries) {
+  private record Question(
+      String executorId, long link, int number, ByteBuffer words, boolean first, int tries) {
+
+    Question again(final boolean isFirst, final int left) {
+      return new Question(executorId, link, number, words, isFirst, left);
+    }
+  }
+
+  private CompletableFuture<?> asked(final Question question) {
+    final String executorId = question.executorId();
     synchronized (lock) {
-      if (ended.contains(link)) {
+      if (ended.contains(question.link())) {
         return NOTHING_LEFT;
       }
     }
-    final Connection old = outdated(executorId, link, question);
+    final Connection old = outdated(executorId, question.link(), question.number());
     if (old != null) {
       old.close(); // Answers that it has not carried yet are said again.
     }
@@ -217,50 +224,33 @@ final class ServedLinks implements AutoCloseable {
         .handle(
             (back, failure) -> {
               if (failure != null) {
-                notReached(executorId, link, question, words, first, failure);
+                notReached(question, failure);
                 return NOTHING_LEFT;
               }
-              return handOn(executorId, link, question, words)
+              return handOn(executorId, question.link(), question.number(), question.words())
                   ? NOTHING_LEFT
-                  : askedAgain(executorId, link, question, words, first, tries - 1);
+                  : askedAgain(question.again(question.first(), question.tries() - 1));
             })
         .thenCompose(rest -> rest);
   }
 
   /** By another thread: others wait behind the connection that broke, and to connect takes long. */
-  private CompletableFuture<?> askedAgain(
-      final String executorId,
-      final long link,
-      final int question,
-      final ByteBuffer words,
-      final boolean first,
-      final int tries) {
+  private CompletableFuture<?> askedAgain(final Question question) {
     final CompletableFuture<Object> done = new CompletableFuture<>();
-    if (tries == 0
-        || !later(
-            () ->
-                asked(executorId, link, question, words, first, tries)
-                    .whenComplete((rest, failure) -> done.complete(null)))) {
-      LOG.debug("executor {} asks, and each connection to it breaks at once", executorId);
+    if (question.tries() == 0
+        || !later(() -> asked(question).whenComplete((rest, failure) -> done.complete(null)))) {
+      LOG.debug("each connection to executor {}, which asks, breaks", question.executorId());
       return NOTHING_LEFT;
     }
     return done;
   }
 
-  private void notReached(
-      final String executorId,
-      final long link,
-      final int question,
-      final ByteBuffer words,
-      final boolean first,
-      final Throwable failure) {
-    LOG.debug("executor {} asks, and cannot be answered", executorId, failure);
+  private void notReached(final Question question, final Throwable failure) {
+    LOG.debug("executor {} asks, and cannot be answered", question.executorId(), failure);
     final Throwable cause = failure instanceof CompletionException ? failure.getCause() : failure;
-    if (first && cause instanceof TooSoonException soon) {
+    if (question.first() && cause instanceof TooSoonException soon) {
       postponed.add(
-          soon.until(),
-          words.capacity(),
-          () -> asked(executorId, link, question, words, false, TRIES));
+          soon.until(), question.words().capacity(), () -> asked(question.again(false, TRIES)));
     } // Otherwise it gives up by itself.
   }
 
@@ -503,8 +493,7 @@ final class ServedLinks implements AutoCloseable {
       id = reader.links.remove(link);
       last = reader.links.isEmpty() ? reader.back : null;
       if (last != null) {
-        readers.remove(
-            executorId); // A link that comes before its way back is closed, gets another.
+        readers.remove(executorId); // A link that comes meanwhile gets another way back.
         gone.add(executorId); // What fails of its transfers now, need not be told to it.
       }
     }

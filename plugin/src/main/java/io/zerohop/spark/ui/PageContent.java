@@ -63,7 +63,8 @@ final class PageContent {
       page.raw(
           "<p id=\"zerohop-refused\" class=\"note\">" + snapshot.refused() + " parts of reports");
       page.raw(
-          " are left out: they are negative, too long, unknown or of another type, as no executor writes them.");
+          " are left out: they are negative, too long, unknown or of another type,"
+              + " as no executor writes them.");
       page.raw("</p>");
     }
   }

@@ -53,7 +53,16 @@ class SentStrangersTest {
   private static final Duration LIMIT = Duration.ofSeconds(5);
 
   /** Blocks that one request can name. */
-  private static final int MOST_OF_A_REQUEST = ServedLinks.MAX_QUESTION_BYTES / 12 - 100;
+  private static final int MAX_BLOCKS_OF_A_REQUEST = ServedLinks.MAX_QUESTION_BYTES / 12 - 100;
+
+  /** Of a request that an owner grants: some dozens fill its room, however large its heap is. */
+  private static final int WINDOW_BLOCKS = 100_000;
+
+  /**
+   * From so many blocks on the answer with a lease is longer than a refusal. That with a lease on
+   * one block is shorter.
+   */
+  private static final int MIN_LONG = 12;
 
   /** Longer than a word may take. */
   private static final Duration LONGEST = Duration.ofMinutes(6);
@@ -70,7 +79,7 @@ class SentStrangersTest {
   @BeforeEach
   void start() throws IOException {
     nodes = new SentNodes(folder, Map.of());
-    owner = nodes.start("owner");
+    owner = nodes.start("owner", config -> config.set("fetch.window.blocks", WINDOW_BLOCKS));
     reader = nodes.start("reader");
     nodes.write();
     connections = new Connections(owner.port().conf(), owner.port().security(), LIMIT);
@@ -364,7 +373,7 @@ class SentStrangersTest {
   /** So many that lists of them would fill the heap; a reader asks for a window. */
   @Test
   void aRequestForMoreBlocksThanAWindowHasIsRefused() throws Exception {
-    assertThat(new Leases().isRefused(MOST_OF_A_REQUEST)).isTrue();
+    assertThat(new Leases().isRefused(MAX_BLOCKS_OF_A_REQUEST)).isTrue();
     assertThat(owner.stats().leases().open()).isZero();
     assertThat(reader.read()).containsOnlyKeys(BlockPath.SENT);
   }
@@ -372,10 +381,10 @@ class SentStrangersTest {
   @Test
   void leasesOfAllReadersTogetherHaveALimit() throws Exception {
     final Leases leases = new Leases();
-    int blocks = 4_000; // Of a request; in the end there is not even room for one.
+    int blocks = WINDOW_BLOCKS; // Of a request; in the end there is not even room for one.
     while (blocks > 0) {
       if (leases.isRefused(blocks)) {
-        blocks /= 2;
+        blocks = blocks > MIN_LONG ? blocks / 2 : blocks / MIN_LONG;
       }
     }
     assertThat(reader.read()).containsOnlyKeys(BlockPath.STAGED);

@@ -97,7 +97,7 @@ class ServedLinksTest {
     links.asked(READER, LINK, question, Questions.ping());
   }
 
-  /** By an upload, as it comes from the network. */
+  /** By an upload, as from the network. */
   private void upload(final long link, final int question) {
     final ByteBuffer body = ArrivingWord.body(READER, Questions.ping());
     final Arriving word =

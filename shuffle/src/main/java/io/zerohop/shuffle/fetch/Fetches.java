@@ -47,9 +47,9 @@ public final class Fetches {
   /**
    * Fetches of one executor.
    *
-   * @param stagedTimeout longest time in which none of a reader's staged blocks arrives: long,
-   *     since the staged transport has limits and retries of its own; this one only ends what would
-   *     hang for ever
+   * @param stagedTimeout longest time in which none of a reader's moved blocks arrives: long, since
+   *     the staged transport has limits and retries of its own; this one only ends what would hang
+   *     for ever
    * @param devices absent in a process that maps nothing and asks for nothing by UCX
    * @param between what moves blocks between nodes, by path and by who reads them; empty if nothing
    *     does

@@ -251,6 +251,16 @@ class KeptTransportTest {
     assertToldOnce();
   }
 
+  /** It says nothing of the keeper that this executor has no thread to ask it. */
+  @Test
+  void aKeeperThatABusyExecutorCouldNotAskWasNotOutOfReach() throws Exception {
+    left.put(SOCKET, blocks());
+    owners.desert();
+    channels.busy = true;
+    assertThat(fetch(0).of(block(0))).failsWithin(LIMIT);
+    assertThat(notReached.tryAcquire(1, TimeUnit.SECONDS)).isFalse();
+  }
+
   @Test
   void ofAKeeperThatIsLostAndNotThereAgainIsTold() throws Exception {
     left.put(SOCKET, blocks());

@@ -10,14 +10,14 @@ import java.util.concurrent.atomic.AtomicLong;
  * leases. Readers ask for windows of some MiB, and stay far below. Thread safe.
  */
 final class LeaseRoom {
-  private static final long LEAST = 64L << 20;
+  private static final long MIN_BYTES = 64L << 20;
   private static final int PART_OF_HEAP = 8;
 
   /** A lease's part of all. */
   private static final int PART_OF_ONE = 4;
 
   /** With which the answer about a lease is as long as a carrier brings. */
-  private static final long MOST_OF_ONE = 192L << 20;
+  private static final long MAX_LEASE_BYTES = 192L << 20;
 
   /** Windows of one-extent blocks for which there is room, whatever their size is set to. */
   private static final int WINDOWS = 8;
@@ -31,33 +31,33 @@ final class LeaseRoom {
   private static final int BLOCK_BYTES = 64;
   private static final int EXTENT_BYTES = 96;
 
-  private final long most;
-  private final long mostOfOne;
-  private final int mostBlocks;
+  private final long maxBytes;
+  private final long maxLeaseBytes;
+  private final int maxBlocks;
   private final AtomicLong taken = new AtomicLong();
 
   /**
-   * @param most bytes of all leases
-   * @param mostOfOne bytes of one
-   * @param mostBlocks of one
+   * @param maxBytes of all leases
+   * @param maxLeaseBytes of one
+   * @param maxBlocks of one
    */
-  LeaseRoom(final long most, final long mostOfOne, final int mostBlocks) {
-    this.most = most;
-    this.mostOfOne = mostOfOne;
-    this.mostBlocks = mostBlocks;
+  LeaseRoom(final long maxBytes, final long maxLeaseBytes, final int maxBlocks) {
+    this.maxBytes = maxBytes;
+    this.maxLeaseBytes = maxLeaseBytes;
+    this.maxBlocks = maxBlocks;
   }
 
   /**
    * The room of an executor.
    *
    * @param conf has the size of readers' windows
-   * @param heap most bytes of the process's
+   * @param heap maximum bytes of the process's heap
    */
   static LeaseRoom of(final Config conf, final long heap) {
     final int blocks = Math.max(MIN_BLOCKS, conf.fetch().windowBlocks());
     final long windows = WINDOWS * (long) blocks * (BLOCK_BYTES + EXTENT_BYTES);
-    final long most = Math.max(LEAST, Math.max(heap / PART_OF_HEAP, windows));
-    return new LeaseRoom(most, Math.min(most / PART_OF_ONE, MOST_OF_ONE), blocks);
+    final long maxBytes = Math.max(MIN_BYTES, Math.max(heap / PART_OF_HEAP, windows));
+    return new LeaseRoom(maxBytes, Math.min(maxBytes / PART_OF_ONE, MAX_LEASE_BYTES), blocks);
   }
 
   /** Bytes of all leases. */
@@ -84,7 +84,7 @@ final class LeaseRoom {
      * @throws ZerohopException (RETRY) if there is not so much
      */
     void takeBlocks(final int blocks) {
-      if (blocks > mostBlocks) {
+      if (blocks > maxBlocks) {
         throw refused("a request has too many blocks: " + blocks);
       }
       take(LEASE_BYTES + (long) BLOCK_BYTES * blocks);
@@ -104,12 +104,17 @@ final class LeaseRoom {
     }
 
     private void take(final long more) {
-      if (bytes + more > mostOfOne) {
+      if (bytes + more > maxLeaseBytes) {
         throw refused("a request has blocks of too many pieces");
       }
-      if (taken.addAndGet(more) > most) {
+      if (taken.addAndGet(more) > maxBytes) {
         taken.addAndGet(-more);
-        throw refused("readers hold leases on too many blocks of their owner");
+        throw refused(
+            "readers hold leases on too many blocks of their owner: "
+                + taken()
+                + " of "
+                + maxBytes
+                + " bytes of heap");
       }
       bytes += more;
     }

@@ -25,6 +25,7 @@ import io.zerohop.shuffle.transport.remote.RemoteService.RemoteThreads;
 import io.zerohop.shuffle.transport.remote.Slabs.Slab;
 import io.zerohop.shuffle.transport.remote.Wire.Questions;
 import java.security.SecureRandom;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -59,6 +60,15 @@ public final class SendingNode extends RemoteNode<RemotePeer> {
     this.carrier = carrier;
     this.sends = sends;
     carrier.serve(arrivals, sends);
+  }
+
+  /**
+   * Returns a limit for a reader without a next block that a request's wait for its turn at an
+   * owner does not reach: the given one, or a minute more than the longest such wait.
+   */
+  public static Duration longerThanATurn(final Duration limit) {
+    final Duration turn = RemoteService.LEASE_LIMIT.plusMinutes(1);
+    return limit.compareTo(turn) > 0 ? limit : turn;
   }
 
   /**

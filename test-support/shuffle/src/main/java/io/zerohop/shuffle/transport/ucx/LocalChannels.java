@@ -36,6 +36,9 @@ public final class LocalChannels {
   /** While set, connections are accepted and reset before either side has proved itself. */
   volatile boolean resets;
 
+  /** While set, who connects has no thread for it. */
+  public volatile boolean busy;
+
   public ControlChannel open(final ControlService service) {
     final Channel channel = new Channel(nextPort.incrementAndGet(), service);
     channels.put(channel.port, channel);
@@ -72,6 +75,9 @@ public final class LocalChannels {
 
     @Override
     public ControlLink connect(final String host, final int to, final Duration limit) {
+      if (busy) {
+        throw new ExchangeException(Reason.BUSY, "there is no thread for it");
+      }
       if (silent) {
         throw new ExchangeException(Reason.TIMEOUT, "nobody answers at " + to);
       }
