@@ -1,6 +1,7 @@
 package io.zerohop.shuffle;
 
 import io.zerohop.shuffle.pool.Pool;
+import io.zerohop.shuffle.transport.SharedTransfers;
 
 /**
  * The resources that a node must not hold when nobody uses it.
@@ -11,6 +12,7 @@ import io.zerohop.shuffle.pool.Pool;
  * @param retiredRegions regions that only wait for readers
  * @param readingPeers peers that may read this node's memory
  * @param mappedSegments peers' segments that are mapped, their root segments included
+ * @param transfers blocks of other nodes that were asked for and have not ended, wanted or not
  */
 record Holdings(
     int outputs,
@@ -18,7 +20,8 @@ record Holdings(
     int regions,
     int retiredRegions,
     int readingPeers,
-    int mappedSegments) {
+    int mappedSegments,
+    int transfers) {
 
   static Holdings of(final ShuffleNode node) {
     final NodeParts parts = node.parts;
@@ -29,6 +32,7 @@ record Holdings(
         parts.memory.tiers().host().stats().regions() + (gpu == null ? 0 : gpu.stats().regions()),
         parts.memory.reclaimer().waitingRegions(),
         parts.memory.root().lanes().connected(),
-        parts.peers.mappings());
+        parts.peers.mappings(),
+        parts.shared.stream().mapToInt(SharedTransfers::open).sum());
   }
 }

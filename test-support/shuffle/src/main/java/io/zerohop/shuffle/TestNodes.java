@@ -126,6 +126,11 @@ public final class TestNodes {
     return Holdings.of(node).writers();
   }
 
+  /** Blocks of other nodes that a node asked for and that have not ended. */
+  public static int transfers(final ShuffleNode node) {
+    return Holdings.of(node).transfers();
+  }
+
   /** Regions of a node that only wait for readers. */
   public static int retiredRegions(final ShuffleNode node) {
     return Holdings.of(node).retiredRegions();
