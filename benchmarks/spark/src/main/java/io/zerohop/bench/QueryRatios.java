@@ -20,8 +20,9 @@ record QueryRatios(List<Ratio> all) {
    * @param query its name
    * @param ratio the contender's median over the yardstick's
    * @param spread the sum of both spreads, as a part of the median
+   * @param bytes what the yardstick wrote of shuffle blocks
    */
-  record Ratio(String query, double ratio, double spread) {
+  record Ratio(String query, double ratio, double spread, long bytes) {
     /** What is left of the ratio if both spreads are taken for chance. */
     double beyondSpread() {
       return ratio * (1 - spread);
@@ -38,10 +39,19 @@ record QueryRatios(List<Ratio> all) {
       final QueryRuns theirs = yardstick.get(query);
       if (ours.isTimed() && theirs.isTimed()) {
         ratios.add(
-            new Ratio(query, ours.median() / theirs.median(), ours.spread() + theirs.spread()));
+            new Ratio(
+                query,
+                ours.median() / theirs.median(),
+                ours.spread() + theirs.spread(),
+                theirs.shuffleBytes()));
       }
     }
     return new QueryRatios(ratios);
+  }
+
+  /** Those of queries of which the yardstick wrote more shuffle bytes than so many. */
+  QueryRatios ofBytes(final long more) {
+    return new QueryRatios(all.stream().filter(one -> one.bytes() > more).toList());
   }
 
   /** The geometric mean; null if there is nothing to put together. */

@@ -85,6 +85,11 @@ final class QueryRuns {
     return !failed() && !seconds.isEmpty();
   }
 
+  /** Bytes of shuffle blocks that the last run wrote; 0 if none succeeded. */
+  long shuffleBytes() {
+    return last == null ? 0 : last.shuffleBytes();
+  }
+
   /** The median of the timed rounds. */
   double median() {
     return quantile(0.5);

@@ -15,9 +15,10 @@ import java.util.Map;
 import java.util.function.BiFunction;
 
 /**
- * Runs queries in turns, round by round. What fails is noted and does not end the run: a contender
- * whose driver is lost is started anew. Round 0 warms up, and compares rows with those of the last
- * contender, who is the yardstick. For one thread.
+ * Runs queries in turns, round by round. What fails is noted and does not end the run: when the
+ * driver of a contender is lost all are started anew, so that their JVMs stay equally warm. Round 0
+ * warms up, and compares rows with those of the last contender, who is the yardstick. For one
+ * thread.
  */
 final class TpcdsRounds {
   private static final int DIFFERENCES_SHOWN = 3;
@@ -26,6 +27,7 @@ final class TpcdsRounds {
   private final List<Contender> contenders;
   private final List<String> queries;
   private final List<Map<String, QueryRuns>> runs = new ArrayList<>();
+  private int restarts;
 
   TpcdsRounds(final Testbed testbed, final List<Contender> contenders, final List<String> queries) {
     this.testbed = testbed;
@@ -105,6 +107,11 @@ final class TpcdsRounds {
     return runs.get(lane).values().stream().filter(QueryRuns::failed).count();
   }
 
+  /** How often all contenders were started anew. */
+  int restarts() {
+    return restarts;
+  }
+
   /** The queries that failed or returned other rows, for any contender. */
   List<String> bad() {
     return queries.stream()
@@ -129,9 +136,17 @@ final class TpcdsRounds {
       final int round, final String query, final BiFunction<Integer, String, Outcome> run)
       throws IOException {
     final Map<Integer, Outcome> outcomes = new LinkedHashMap<>();
+    boolean lost = false;
     for (int i = 0; i < contenders.size(); i++) {
       final int lane = (i + round) % contenders.size();
-      final Outcome outcome = run(lane, query, run);
+      Outcome outcome;
+      try {
+        outcome = run.apply(lane, query);
+      } catch (final ClusterException e) {
+        System.out.println(e.getMessage());
+        outcome = Outcome.failed(query, e);
+        lost = true;
+      }
       outcomes.put(lane, outcome);
       System.out.printf(
           Locale.ROOT,
@@ -148,19 +163,13 @@ final class TpcdsRounds {
                   outcome.shuffleBytes() / 1e6)
               : "FAILED " + outcome.error());
     }
-    return outcomes;
-  }
-
-  private Outcome run(
-      final int lane, final String query, final BiFunction<Integer, String, Outcome> run)
-      throws IOException {
-    try {
-      return run.apply(lane, query);
-    } catch (final ClusterException e) {
-      System.out.println(e.getMessage());
-      testbed.restart(lane, contenders.get(lane));
-      return Outcome.failed(query, e);
+    if (lost) {
+      restarts++;
+      for (int lane = 0; lane < contenders.size(); lane++) {
+        testbed.restart(lane, contenders.get(lane));
+      }
     }
+    return outcomes;
   }
 
   private void compare(final int lane, final String query) throws IOException {
