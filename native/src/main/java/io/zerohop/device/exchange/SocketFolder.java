@@ -12,14 +12,12 @@ import io.zerohop.device.posix.PosixException;
 import io.zerohop.device.posix.Sockets;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
@@ -29,8 +27,6 @@ import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
-import javax.crypto.SecretKeyFactory;
-import javax.crypto.spec.PBEKeySpec;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -39,9 +35,8 @@ import org.slf4j.LoggerFactory;
  * The private folder in which the processes of one application have their sockets, {@code
  * base/application}.
  *
- * <p>In a place that all users of the host share, such as {@code /tmp}, the base's name is derived
- * from the application's secret: nobody else can know it, and make it first, and all processes of
- * the application arrive at the same one.
+ * <p>In a place that all users of the host share the base has a name that only the application
+ * knows ({@link SharedPlaces}).
  *
  * <p>While open it marks the folder as in use, by a shared lock, so that no other application's
  * process removes it or anything in it. That lock is all that processes hold against one another,
@@ -65,20 +60,6 @@ public final class SocketFolder implements AutoCloseable {
   private static final int LISTEN_ATTEMPTS = 3;
 
   private static final int HIDDEN_CHARS = 8;
-
-  /** Where a folder is looked for, in this order. Both outlive a user's sessions. */
-  private static final List<Path> SHARED_PLACES = List.of(Path.of("/tmp"), Path.of("/dev/shm"));
-
-  /** How many names an application has, should neighbours take those that they have seen. */
-  private static final int NAMES = 8;
-
-  private static final int NAME_BYTES = 8;
-
-  /**
-   * The names are visible to everybody, and so must not help to guess a secret that is a password:
-   * each guess takes some milliseconds.
-   */
-  private static final int NAME_ITERATIONS = 20_000;
 
   private static final Path BOOT_ID = Path.of("/proc/sys/kernel/random/boot_id");
 
@@ -116,107 +97,10 @@ public final class SocketFolder implements AutoCloseable {
   public static SocketFolder open(
       final @Nullable Path base, final String application, final byte[] secret) {
     NativeLibrary.require();
-    if (base == null) {
-      return find(SHARED_PLACES, application, secret);
-    }
-    final FileStatus status = statusOf(base);
-    return status != null && status.isShared()
-        ? find(List.of(base), application, secret)
-        : open(base, application);
-  }
-
-  /** Looks for the application's base in shared places first, and makes it where there is none. */
-  private static SocketFolder find(
-      final List<Path> places, final String application, final byte[] secret) {
-    final List<String> names = names(application, secret);
-    for (final Path place : places) {
-      for (final String name : names) {
-        final FileStatus status = statusOf(place.resolve(name));
-        if (status != null && status.isFolder() && status.userId() == Descriptor.userId()) {
-          return open(place, place.resolve(name), application);
-        }
-      }
-    }
-    final List<String> why = new ArrayList<>();
-    for (final Path place : places) {
-      final FileStatus status = statusOf(place);
-      if (status == null || !status.isShared() || !isTrusted(status)) {
-        why.add(place + " is not a folder of root's that all users share, with the sticky bit");
-        continue;
-      }
-      try {
-        return make(place, names, application);
-      } catch (final ZerohopException e) {
-        why.add(e.message().happened());
-      }
-    }
-    throw new ZerohopException(
-        Category.FALLBACK,
-        Message.of("there is no place for a socket folder")
-            .because(String.join(", ", why))
-            .remedy("set spark.zerohop.socket.dir to a folder of your own"));
-  }
-
-  /** Makes the first base that no other user has taken. */
-  private static SocketFolder make(
-      final Path place, final List<String> names, final String application) {
-    ZerohopException failure = null;
-    for (final String name : names) {
-      final Path base = place.resolve(name);
-      try {
-        return open(place, base, application);
-      } catch (final ZerohopException e) {
-        final FileStatus status = statusOf(base);
-        if (status == null || status.userId() == Descriptor.userId()) {
-          throw e;
-        }
-        failure = e;
-        DeviceCode.FOLDER_TAKEN
-            .says("another user owns a socket folder of this application; using the next name")
-            .at(base + ", user " + status.userId())
-            .warn(LOG);
-      }
-    }
-    throw failure;
-  }
-
-  /** The names of an application's bases. */
-  static List<String> names(final String application, final byte[] secret) {
-    final String prefix = prefix();
-    final List<String> names = new ArrayList<>();
-    final byte[] salt = ("zerohop-socket-folder " + application).getBytes(StandardCharsets.UTF_8);
-    final char[] password = HexFormat.of().formatHex(secret).toCharArray();
-    try {
-      final byte[] key =
-          SecretKeyFactory.getInstance("PBKDF2WithHmacSHA256")
-              .generateSecret(
-                  new PBEKeySpec(password, salt, NAME_ITERATIONS, NAMES * NAME_BYTES * Byte.SIZE))
-              .getEncoded();
-      for (int i = 0; i < NAMES; i++) {
-        names.add(prefix + HexFormat.of().formatHex(key, i * NAME_BYTES, (i + 1) * NAME_BYTES));
-      }
-      return names;
-    } catch (final GeneralSecurityException e) {
-      throw new ZerohopException(
-          Category.FALLBACK, Message.of("cannot name a socket folder").because(e), e);
-    }
-  }
-
-  private static String prefix() {
-    return "zerohop-" + Integer.toUnsignedString(Descriptor.userId()) + "-";
-  }
-
-  /** The owner of a place can remove what lies in it. */
-  private static boolean isTrusted(final FileStatus place) {
-    return place.userId() == 0 || place.userId() == Descriptor.userId();
-  }
-
-  private static @Nullable FileStatus statusOf(final Path path) {
-    try {
-      return Descriptor.statusOf(path.toString());
-    } catch (final PosixException e) {
-      return null;
-    }
+    final List<Path> places = SharedPlaces.of(base);
+    return base != null && places.isEmpty()
+        ? open(base, application)
+        : SharedPlaces.find(places, application, secret);
   }
 
   /**
@@ -230,8 +114,12 @@ public final class SocketFolder implements AutoCloseable {
     return open(null, base, application);
   }
 
-  private static SocketFolder open(
-      final @Nullable Path place, final Path base, final String application) {
+  /**
+   * The same.
+   *
+   * @param place the shared place in which the base lies; absent if the base was given
+   */
+  static SocketFolder open(final @Nullable Path place, final Path base, final String application) {
     NativeLibrary.require();
     final Path path = base.resolve(checkName(application));
     final Deadline deadline = Deadline.in(USE_LIMIT);
@@ -545,19 +433,11 @@ public final class SocketFolder implements AutoCloseable {
     if (place == null) {
       return;
     }
-    try (DirectoryStream<Path> bases = Files.newDirectoryStream(place, prefix() + "*")) {
-      for (final Path other : bases) {
-        final FileStatus status = statusOf(other);
-        if (status != null
-            && status.userId() == Descriptor.userId()
-            && status.isFolder()
-            && !other.equals(base)) {
-          sweepOthers(other);
-          removeBase(other);
-        }
+    for (final Path other : SharedPlaces.ownBases(place)) {
+      if (!other.equals(base)) {
+        sweepOthers(other);
+        removeBase(other);
       }
-    } catch (final IOException | DirectoryIteratorException e) {
-      LOG.debug("cannot look for what others have left in {}", place, e);
     }
   }
 

@@ -103,7 +103,7 @@ final class SocketFolderTest {
   void aNeighbourThatTakesTheFolderFirstKeepsNobodyOut() throws Exception {
     assumeTrue(Descriptor.userId() == 0, "NOTICE: skipped: folders of other users need root");
     final Path place = sharedPlace();
-    final List<String> names = SocketFolder.names("app", SegmentTable.SECRET);
+    final List<String> names = SharedPlaces.names("app", SegmentTable.SECRET);
     final Path taken = takenBy(place.resolve(names.get(0)), 61_531);
     try (SocketFolder one = find(place, "app");
         SegmentServer server = server(one, "server")) {
@@ -150,7 +150,7 @@ final class SocketFolderTest {
   @Test
   void whatAKilledApplicationLeftInASharedPlaceIsSwept() throws Exception {
     final Path place = sharedPlace();
-    final Path left = place.resolve(SocketFolder.names("gone", SegmentTable.SECRET).get(0));
+    final Path left = place.resolve(SharedPlaces.names("gone", SegmentTable.SECRET).get(0));
     final Path socket = left.resolve("gone").resolve("dead");
     Files.createDirectory(left, PosixFilePermissions.asFileAttribute(PRIVATE));
     Files.createDirectory(socket.getParent(), PosixFilePermissions.asFileAttribute(PRIVATE));
