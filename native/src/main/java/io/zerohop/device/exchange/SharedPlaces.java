@@ -24,7 +24,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Where the base of an application's {@link SocketFolder} lies among the folders of all users, such
+ * Finds or makes the base of an application's {@link SocketFolder} in a folder of all users, such
  * as {@code /tmp}. Its name is derived from the application's secret: nobody else can know it, and
  * make it first, and all processes of the application arrive at the same one.
  */
