@@ -36,6 +36,7 @@ DRAWINGS = {
     "gpu_blocks_shared": exchanges,
     "gpu_tax": tax,
     "host_tpcds": host_tpcds,
+    "host_tpcds_slowest": host_tpcds,
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
