@@ -82,7 +82,11 @@ def host_tpcds(run, _):
         f"{summary['faster_by_5_percent']} by more than 5 %, and {summary['slower_by_5_percent']} slower by more than 5 %. "
         "By how much a query shuffles:\n\n"
         + markdown(["shuffled", "queries", "geometric mean", "least", "largest"], by_bytes)
-        + "\n\nThe ten with the largest ratios and the ten with the smallest:\n\n"
+        + (
+            "\n\nAll, the slowest first:\n\n"
+            if len(body) == len(order)
+            else "\n\nThe slowest ten and the fastest ten:\n\n"
+        )
     )
     return text + markdown(["query", "zerohop", "sort", "times as fast"], body)
 

@@ -1,6 +1,9 @@
 package io.zerohop.bench;
 
+import com.fasterxml.jackson.core.JsonGenerator;
+import com.fasterxml.jackson.core.util.MinimalPrettyPrinter;
 import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.ObjectWriter;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -55,7 +58,7 @@ final class Measurement {
 
   /**
    * Writes what there is so far, so that an aborted run is not lost: a line for each row, as {@code
-   * bench/measurements.py} does.
+   * benchmarks/scripts/measurements.py} does.
    */
   void write(final Path file) throws IOException {
     final Map<String, Object> head = new LinkedHashMap<>();
@@ -65,7 +68,7 @@ final class Measurement {
     head.put("host", host());
     head.put("setting", setting);
     head.putAll(findings);
-    final ObjectMapper json = new ObjectMapper();
+    final ObjectWriter json = new ObjectMapper().writer(new OneLine());
     final StringBuilder text = new StringBuilder(json.writeValueAsString(head));
     text.setLength(text.length() - 1); // The brace comes behind the rows.
     text.append(",\n \"rows\": [");
@@ -74,6 +77,26 @@ final class Measurement {
     }
     Files.createDirectories(file.toAbsolutePath().getParent());
     Files.writeString(file, text.append("\n ]}\n"));
+  }
+
+  /** One line, with spaces behind colons and commas, as Python writes JSON. */
+  private static final class OneLine extends MinimalPrettyPrinter {
+    private static final long serialVersionUID = 1;
+
+    @Override
+    public void writeObjectFieldValueSeparator(final JsonGenerator json) throws IOException {
+      json.writeRaw(": ");
+    }
+
+    @Override
+    public void writeObjectEntrySeparator(final JsonGenerator json) throws IOException {
+      json.writeRaw(", ");
+    }
+
+    @Override
+    public void writeArrayValueSeparator(final JsonGenerator json) throws IOException {
+      json.writeRaw(", ");
+    }
   }
 
   private static Map<String, Object> host() throws IOException {

@@ -28,10 +28,7 @@ public final class Testbed implements AutoCloseable {
   private static final Duration START_LIMIT = Duration.ofMinutes(3);
   private static final Duration GENERATE_LIMIT = Duration.ofMinutes(30);
   private static final Duration QUERY_LIMIT = Duration.ofMinutes(15);
-
-  /** Spark's default, 1g, ends some application of 400 queries of TPC-DS in a broadcast join. */
-  private static final String DRIVER_MEMORY = "2g";
-
+  private static final String DRIVER_MEMORY = "1g"; // Spark's default.
   private static final String GENERATOR_MEMORY = "2g";
 
   private final Installation installation;
@@ -132,7 +129,7 @@ public final class Testbed implements AutoCloseable {
             installation.applicationJar(),
             installation.applicationJars(),
             contender.needsPlugin() ? List.of(installation.zerohopJar()) : List.of(),
-            DRIVER_MEMORY,
+            conf.getOrDefault("spark.driver.memory", DRIVER_MEMORY),
             conf,
             Files.isDirectory(data) ? List.of(tables.name(), data.toString()) : List.of());
     final String name = lane + "-" + contender.label();

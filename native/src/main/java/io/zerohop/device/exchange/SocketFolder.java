@@ -115,9 +115,9 @@ public final class SocketFolder implements AutoCloseable {
   }
 
   /**
-   * The same.
+   * Opens the folder of an application in a base; both are made if they are not there.
    *
-   * @param place the shared place in which the base lies; absent if the base was given
+   * @param place the folder of all users in which the base lies; absent if the base was given
    */
   static SocketFolder open(final @Nullable Path place, final Path base, final String application) {
     NativeLibrary.require();

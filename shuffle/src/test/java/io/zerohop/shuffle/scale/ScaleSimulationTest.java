@@ -189,8 +189,9 @@ class ScaleSimulationTest {
   }
 
   /**
-   * What tasks that stopped early had asked for is let go. First what no owner was asked for yet:
-   * that shows nowhere else, and a task joins it instead of asking.
+   * Waits until nothing is left of what tasks requested that stopped early. The transfers come
+   * first: no other figure shows those of which no owner has heard yet, and a later task would join
+   * them instead of asking.
    */
   private static void settle(final Cluster cluster) {
     TestNodes.eventually(
