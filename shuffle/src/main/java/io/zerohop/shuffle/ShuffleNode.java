@@ -159,8 +159,7 @@ public final class ShuffleNode implements AutoCloseable {
    * map task asks.
    *
    * @return {@link Keeping#NOT_KEPT} if the output ends with this node; 0 if only this node's
-   *     executors reach it then: a keeper has no GPU, and sends others only what lies in host
-   *     memory
+   *     executors reach it then, as what lies in GPU memory where the keeper cannot copy it
    */
   public int keeperPort(final int shuffleId, final long mapId) {
     final long[] segments = parts.memory.index().segmentsOf(shuffleId, mapId);
@@ -172,7 +171,7 @@ public final class ShuffleNode implements AutoCloseable {
       isHost &= SegmentIds.tier(id) == Tier.HOST;
     }
     final int port = parts.keeping.awaitKept(segments, KEPT_LIMIT);
-    return isHost ? port : Math.min(port, 0);
+    return isHost || parts.keeping.copiesGpu() ? port : Math.min(port, 0);
   }
 
   /** Opens the folder of an application's sockets on this node, for the caller to close. */

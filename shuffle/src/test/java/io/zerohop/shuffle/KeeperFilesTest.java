@@ -132,6 +132,7 @@ class KeeperFilesTest {
             this::report,
             channels::open,
             files,
+            null,
             "1.2",
             () -> Long.MAX_VALUE,
             clock);

@@ -69,6 +69,7 @@ class KeeperLivingOwnerTest {
         (executorId, outputs) -> Set.of(),
         channels::open,
         null,
+        null,
         "1.2",
         () -> Long.MAX_VALUE,
         clock);

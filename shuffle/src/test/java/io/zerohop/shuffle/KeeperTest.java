@@ -120,6 +120,7 @@ class KeeperTest {
             driver,
             channels,
             files,
+            null,
             "1.2",
             () -> memory.getAsLong(),
             clock);
@@ -514,6 +515,7 @@ class KeeperTest {
           TestNodes.SECRET,
           UNLIMITED,
           driver,
+          null,
           null,
           null,
           "1.2",

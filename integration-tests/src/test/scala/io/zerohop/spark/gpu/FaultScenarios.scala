@@ -47,6 +47,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     "output_lost" -> (() => betweenStages(forget)),
     "owner_killed_kept" -> (() => kept(() => killYoungest())),
     "owner_killed_in_read_kept" -> (() => kept(inRead = _.killOthers())),
+    "owner_killed_kept_in_files" -> (() => kept(() => killedAndWritten())),
     "reader_killed_in_read_kept" -> (() => kept(inRead = _.killSelf())),
     "given_back" -> (() => givenBack()),
     "header_damaged" -> (() => ofPackedTables(betweenStages(damageHeaders))),
@@ -140,6 +141,16 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
     cluster.kill(youngest)
     awaitGone(youngest, 30.seconds)
     1
+  }
+
+  /** Returns when its keeper has in files, and nowhere else, what it has left. */
+  private def killedAndWritten(): Int = {
+    val killed = killYoungest()
+    Bounded.until("what it has left is in files", 60.seconds) {
+      cluster.gauges("keeper.files.outputs").values.exists(_ > 0) &&
+      cluster.gauges("keeper.left.bytes").values.forall(_ == 0)
+    }
+    killed
   }
 
   /** Dynamic allocation gives executors back after the map stage, and asks for others later. */

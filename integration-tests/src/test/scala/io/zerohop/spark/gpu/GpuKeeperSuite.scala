@@ -35,6 +35,21 @@ class GpuKeeperSuite extends GpuKept {
     }
 }
 
+/** What nobody reads is copied from the GPU and written to files, and so are readers without a GPU. */
+@RunBy.Gpu
+class GpuKeeperFilesSuite extends GpuKept {
+  override protected def settings: Map[String, String] =
+    super.settings + ("spark.zerohop.keeper.files.idle" -> "1s")
+
+  test("no output of a killed executor is computed again that went from the GPU to files") {
+    for (_ <- 1 to Soak.longRuns) {
+      val facts = asItWas("owner_killed_kept_in_files")
+      assert(facts.number("killed") === 1, facts)
+      assert(facts.number("staged_bytes") > 0, facts)
+    }
+  }
+}
+
 @RunBy.Gpu
 class GpuKeeperAllocationSuite extends GpuKept {
   override protected def settings: Map[String, String] = super.settings ++ Map(

@@ -55,17 +55,36 @@ public final class KeeperLaunch {
         .filter(path -> Files.isExecutable(Path.of(path)))
         .limit(1)
         .forEach(command::add);
+    command.addAll(java());
+    command.add(SERIAL_FILTER);
+    command.addAll(List.of("-cp", classPath, MAIN));
+    command.addAll(share);
+    return process(command).redirectErrorStream(true);
+  }
+
+  /** Returns a process of a keeper, which ends with it and writes to the same log. */
+  static ProcessBuilder copier(final String classPath, final String main) {
+    final List<String> command = new ArrayList<>(java());
+    command.addAll(List.of("-cp", classPath, main));
+    return process(command)
+        .redirectOutput(ProcessBuilder.Redirect.INHERIT)
+        .redirectError(ProcessBuilder.Redirect.INHERIT);
+  }
+
+  private static List<String> java() {
+    final List<String> command = new ArrayList<>();
     command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
     command.addAll(MEMORY);
     command.addAll(List.of("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"));
     // Without the threads that such an error ends it would hold memory and not serve it.
     command.add("-XX:+ExitOnOutOfMemoryError");
-    command.add(SERIAL_FILTER);
-    command.addAll(List.of("-cp", classPath, MAIN));
-    command.addAll(share);
+    return command;
+  }
+
+  private static ProcessBuilder process(final List<String> command) {
     final ProcessBuilder builder = new ProcessBuilder(command);
     builder.environment().keySet().removeAll(JVM_OPTIONS);
-    return builder.redirectErrorStream(true);
+    return builder;
   }
 
   /**

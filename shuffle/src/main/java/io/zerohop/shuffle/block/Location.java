@@ -46,6 +46,9 @@ public record Location(
   /** Name of the socket that says that a keeper runs. */
   public static final String KEEPER = "keeper";
 
+  /** The name by which a process connects to a keeper that copies GPU memory for it. */
+  public static final String COPIER = "copier";
+
   private static final int LARGEST_PORT = 65_535;
   private static final String BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id";
   private static final Pattern FORMAT =
@@ -53,7 +56,8 @@ public record Location(
           "zh4:([0-9a-f]{8}):([0-9a-f]{16}):([0-9a-f]{16}):(0|[1-9][0-9]{0,4})(s?)"
               + ":((?:[0-9a-f]{32}/[0-9]{1,10})?):([A-Za-z0-9._-]{1,42})(?::([1-9][0-9]{0,4}))?");
 
-  private static final Pattern KEEPER_NAME = Pattern.compile(KEEPER + "(?:\\.([1-9][0-9]{0,4}))?");
+  private static final Pattern KEEPER_NAME =
+      Pattern.compile(KEEPER + "(?:\\.([1-9][0-9]{0,4})(\\.gpu)?)?");
 
   private static final Pattern SOCKET = Pattern.compile("([A-Za-z0-9_-]{1,31})-([0-9a-f]{16})");
 
@@ -110,9 +114,20 @@ public record Location(
     return new Location(bootId, folderId, incarnation, port, sends, clique, socket, answersAt);
   }
 
-  /** The name by which a keeper connects to executors, which says where it answers other nodes. */
-  public static String keeperName(final int answersAt) {
-    return answersAt == 0 ? KEEPER : KEEPER + '.' + answersAt;
+  /**
+   * The name by which a keeper connects to executors, which says where it answers other nodes.
+   *
+   * @param answersAt a port; 0 if it does not answer them
+   * @param copiesGpu whether it answers them also what lies in GPU memory
+   */
+  public static String keeperName(final int answersAt, final boolean copiesGpu) {
+    return answersAt == 0 ? KEEPER : KEEPER + '.' + answersAt + (copiesGpu ? ".gpu" : "");
+  }
+
+  /** Whether a keeper answers other nodes also what lies in GPU memory, by the name of the peer. */
+  public static boolean copiesGpu(final String peer) {
+    final Matcher matcher = KEEPER_NAME.matcher(peer);
+    return matcher.matches() && matcher.group(2) != null;
   }
 
   /** The port in the name of a peer; 0 if it has none, negative if it is no keeper's. */

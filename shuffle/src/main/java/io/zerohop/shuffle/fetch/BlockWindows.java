@@ -8,6 +8,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.route.PathChooser.Route;
 import io.zerohop.shuffle.transport.BlockMemory;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.Queue;
@@ -134,18 +135,20 @@ final class BlockWindows implements AutoCloseable {
       current = opened;
       opened.count();
     }
-    if (!opened.notHeld().isEmpty()) {
-      stage(
-          source,
-          opened.notHeld(),
+    final Message whyNotMapped = opened.whyNotMapped();
+    final List<Block> elsewhere = new ArrayList<>(opened.notHeld());
+    if (isLeft) {
+      elsewhere.addAll(opened.notMapped());
+    } else if (whyNotMapped != null) {
+      transfers.add(source, opened.notMapped(), reader.withoutGets(source, whyNotMapped));
+    }
+    if (!elsewhere.isEmpty()) {
+      final Message why =
           ShuffleCode.NOT_IN_MEMORY.says(
               isLeft
-                  ? "the keeper of the node does not hold the blocks in memory"
-                  : "the owner does not hold the blocks in memory"));
-    }
-    final Message whyNotMapped = opened.whyNotMapped();
-    if (whyNotMapped != null) {
-      transfers.add(source, opened.notMapped(), reader.withoutGets(source, whyNotMapped));
+                  ? "the keeper of the node does not hold the blocks in memory that is mapped here"
+                  : "the owner does not hold the blocks in memory");
+      stage(source, elsewhere, isLeft && whyNotMapped != null ? why.because(whyNotMapped) : why);
     }
   }
 

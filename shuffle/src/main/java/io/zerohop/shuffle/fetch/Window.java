@@ -314,15 +314,15 @@ final class Window implements AutoCloseable {
   }
 
   /**
-   * Makes sure that all blocks can be read, for an owner that has ended. Nobody can send or stage
-   * what cannot be mapped. What is not listed may be in files of a keeper that answers other nodes.
+   * Makes sure that all blocks can be read, for an owner that has ended. What is not listed or
+   * cannot be mapped may be got from a keeper that answers other nodes, and from nobody else.
    *
    * @throws BlockFetchException if one cannot; the window is closed
    */
   void checkComplete() {
-    final boolean isInNoFile = !source.kept() || source.knownLocation().keeperPort() == 0;
-    final List<Block> lost = isInNoFile && !notHeld.isEmpty() ? notHeld : notMapped;
-    if (!lost.isEmpty()) {
+    final boolean answersNobody = !source.kept() || source.knownLocation().keeperPort() == 0;
+    final List<Block> lost = notHeld.isEmpty() ? notMapped : notHeld;
+    if (answersNobody && !lost.isEmpty()) {
       close();
       final Message what =
           ShuffleCode.LEFT_NOT_KEPT.says(

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,6 +41,7 @@ final class DriverReports {
   private final Keeper.Driver driver;
   private final LongSupplier memory;
   private final BooleanSupplier spillable;
+  private final Predicate<LeftMemory> leavesGpu;
   private final Clock clock;
 
   /** With less available, the machine's or container's memory is short. */
@@ -71,6 +73,7 @@ final class DriverReports {
    * @param life how long outputs stay after their executor's end
    * @param memory bytes that the machine or container has available
    * @param spillable whether something can go to files
+   * @param leavesGpu has what an executor has left in GPU memory go to files; whether it may
    */
   DriverReports(
       final Object lock,
@@ -79,6 +82,7 @@ final class DriverReports {
       final Keeper.Driver driver,
       final LongSupplier memory,
       final BooleanSupplier spillable,
+      final Predicate<LeftMemory> leavesGpu,
       final Clock clock) {
     this.lock = lock;
     this.executors = executors;
@@ -86,6 +90,7 @@ final class DriverReports {
     this.driver = driver;
     this.memory = memory;
     this.spillable = spillable;
+    this.leavesGpu = leavesGpu;
     this.clock = clock;
     this.limitAt = clock.nanos();
   }
@@ -235,15 +240,16 @@ final class DriverReports {
 
   /**
    * Returns one whose memory has to go: the first where memory is short and nothing can go to
-   * files. Of the executors of one GPU only the last keeps what it has left there: its successor
-   * needs the rest.
+   * files. Of the executors of one GPU only the last keeps what it has left there, since its
+   * successor needs the rest; what the others have left goes to files where it can.
    */
   private @Nullable KeptExecutor tooMuch(final List<KeptExecutor> ended) {
     final Map<String, KeptExecutor> ofGpus = new HashMap<>();
     for (final KeptExecutor executor : ended) {
       final String gpu = executor.leftGpu();
       final KeptExecutor before = gpu.isEmpty() ? null : ofGpus.put(gpu, executor);
-      if (before != null) {
+      final LeftMemory left = before == null ? null : before.left();
+      if (left != null && !leavesGpu.test(left)) {
         return before;
       }
     }

@@ -318,7 +318,8 @@ final class FarReads implements ControlService {
 
   private boolean serve(final Waiting asked, final Read read) {
     final LeftBlocks there = left.apply(asked.socket);
-    final Untaken reserved = there == null ? null : reserve(asked.link);
+    final boolean isThere = there != null && !there.isBeingCopied(read.shuffleId());
+    final Untaken reserved = isThere ? reserve(asked.link) : null;
     if (there == null || reserved == null) {
       return false;
     }

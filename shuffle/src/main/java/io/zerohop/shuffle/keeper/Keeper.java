@@ -22,6 +22,7 @@ import io.zerohop.shuffle.transport.samenode.LeftBlocks;
 import io.zerohop.shuffle.transport.samenode.LeftFolder;
 import io.zerohop.shuffle.transport.samenode.LeftMemory;
 import io.zerohop.shuffle.transport.samenode.LeftWriter;
+import java.io.IOException;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -33,6 +34,7 @@ import java.util.Objects;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 import java.util.function.Function;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
@@ -43,8 +45,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Holds the memory of an application's executors on one node, and serves what they have left after
- * they have ended. It needs no GPU: a descriptor keeps GPU memory, too. One of an application and
- * node; owns its socket folder. Thread safe.
+ * they have ended. It needs no GPU: a descriptor keeps GPU memory, too, and a {@link Copier} copies
+ * what has to leave it. One of an application and node; owns its socket folder. Thread safe.
  */
 public final class Keeper implements AutoCloseable {
   private static final Logger LOG = LoggerFactory.getLogger(Keeper.class);
@@ -92,6 +94,20 @@ public final class Keeper implements AutoCloseable {
         throws Exception;
   }
 
+  /** Copies GPU memory that an executor has left to host memory, as by a process of its own. */
+  @FunctionalInterface
+  public interface Copier {
+    /**
+     * Copies; {@link SegmentCopier} says how. Ends early if it cannot, or need not go on.
+     *
+     * @param limit of the wait
+     * @param cancelled whether nobody wants the copies any more
+     * @throws IOException if it has not copied all
+     */
+    void copy(SegmentCopier.Order order, Duration limit, BooleanSupplier cancelled)
+        throws IOException;
+  }
+
   /**
    * The limits of a keeper.
    *
@@ -122,6 +138,9 @@ public final class Keeper implements AutoCloseable {
 
   /** Absent if nothing goes to files. */
   private @Nullable LeftWriter writer;
+
+  /** Absent if nothing is copied from GPU memory. */
+  private @Nullable GpuCopies copies;
 
   private final FarReads farReads;
   private @Nullable ControlChannel far;
@@ -185,7 +204,14 @@ public final class Keeper implements AutoCloseable {
     this.farReads = new FarReads(left::get, clock, this::answerFromFiles);
     this.reports =
         new DriverReports(
-            this, executors, limits.life(), driver, memory, this::hasSpillable, clock);
+            this,
+            executors,
+            limits.life(),
+            driver,
+            memory,
+            this::hasSpillable,
+            left -> writer != null && left.copies().leave(),
+            clock);
     this.stats = count();
     mark =
         new SegmentServer(
@@ -200,6 +226,8 @@ public final class Keeper implements AutoCloseable {
    *     keeper. If it fails or is absent, only executors of this node read what is kept
    * @param files where outputs may go that take room in memory; absent if nowhere. Used only with
    *     such a channel, by which they are read
+   * @param copier for what lies in GPU memory and is wanted on the host; absent if there is none.
+   *     Used only with such a channel
    * @param release of its jar, which executors show
    * @param memory bytes that the machine or container has available
    * @throws ZerohopException (FALLBACK) if there is one already
@@ -211,6 +239,7 @@ public final class Keeper implements AutoCloseable {
       final Driver driver,
       final @Nullable Function<ControlService, ControlChannel> channels,
       final @Nullable LeftFolder files,
+      final @Nullable Copier copier,
       final String release,
       final LongSupplier memory,
       final Clock clock) {
@@ -230,6 +259,11 @@ public final class Keeper implements AutoCloseable {
         final LeftWriter writer = new LeftWriter(files, limits.bytes(), limits.unread());
         keeper.writer = writer;
         keeper.housekeeping.everyLong("files", SPILL, writer::isDue, () -> keeper.spill(writer));
+      }
+      if (copier != null && keeper.port() > 0) {
+        final GpuCopies copies = new GpuCopies(copier, folder, keeper.device, memory, clock);
+        keeper.copies = copies;
+        copies.begin(keeper.housekeeping);
       }
       keeper.reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
@@ -296,6 +330,9 @@ public final class Keeper implements AutoCloseable {
     }
     executors.forEach(this::openToOthers);
     forgetClosed();
+    if (copies != null) {
+      copies.choose(executors, room);
+    }
     if (isLook) {
       settle();
       hasSpillable();
@@ -410,7 +447,8 @@ public final class Keeper implements AutoCloseable {
         continue;
       }
       try {
-        executors.add(KeptExecutor.connect(folder, socket, secret, device, port(), clock));
+        final String name = Location.keeperName(port(), copies != null);
+        executors.add(KeptExecutor.connect(folder, socket, secret, device, name, clock));
         retries.remove(socket);
       } catch (final ZerohopException e) {
         LOG.debug("{} is not kept for now", socket, e);
@@ -443,6 +481,9 @@ public final class Keeper implements AutoCloseable {
   /** Closes everything. Idempotent. */
   @Override
   public void close() {
+    if (copies != null) {
+      copies.cancel();
+    }
     housekeeping.close();
     if (far != null) {
       far.close();

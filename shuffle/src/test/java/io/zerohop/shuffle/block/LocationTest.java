@@ -37,8 +37,8 @@ class LocationTest {
     assertThat(Location.parse(location.encode() + ":65536")).isNull();
     assertThat(Location.parse(location.encode() + ":0")).isNull();
     assertThat(kept.withKeeper(0)).isEqualTo(location);
-    assertThat(Location.keeperPortOf(Location.keeperName(4711))).isEqualTo(4711);
-    assertThat(Location.keeperPortOf(Location.keeperName(0))).isZero();
+    assertThat(Location.keeperPortOf(Location.keeperName(4711, false))).isEqualTo(4711);
+    assertThat(Location.keeperPortOf(Location.keeperName(0, false))).isZero();
     assertThat(Location.keeperPortOf("keeper.65536")).isNegative();
     assertThat(Location.keeperPortOf("keeper.")).isNegative();
     assertThat(Location.keeperPortOf("driver")).isNegative();

@@ -11,6 +11,7 @@ import io.zerohop.shuffle.DeviceOnlyGpu;
 import io.zerohop.shuffle.ShuffleNode;
 import io.zerohop.shuffle.TestBlocks;
 import io.zerohop.shuffle.TestNodes;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -46,6 +47,7 @@ class DriverReportsTest {
   private final List<String> asked = new ArrayList<>();
   private SocketFolder sockets;
   private LongSupplier memory = () -> Long.MAX_VALUE;
+  private boolean isGpuFreed;
   private Keeper.Driver driver = (executor, outputs) -> Set.of(1);
   private DriverReports reports;
 
@@ -63,6 +65,7 @@ class DriverReportsTest {
             },
             () -> memory.getAsLong(),
             () -> false,
+            left -> isGpuFreed,
             clock);
   }
 
@@ -112,7 +115,8 @@ class DriverReportsTest {
   /** Returns whether it answered in time, which on a busy machine it may not. */
   private boolean connect(final String socket) {
     try {
-      executors.add(KeptExecutor.connect(sockets, socket, TestNodes.SECRET, host, 0, clock));
+      executors.add(
+          KeptExecutor.connect(sockets, socket, TestNodes.SECRET, host, Location.KEEPER, clock));
       return true;
     } catch (final ZerohopException e) {
       return false;

@@ -132,6 +132,11 @@ class KeptTransportTest {
       }
 
       @Override
+      public boolean isBeingCopied(final int shuffleId) {
+        return false;
+      }
+
+      @Override
       public long bytes(final int shuffleId, final long mapId, final int partition) {
         final byte[] bytes = shuffleId == 1 && mapId == 0 ? content.apply(partition) : null;
         return bytes == null ? -1 : bytes.length;
@@ -803,6 +808,11 @@ class KeptTransportTest {
         new LeftBlocks() {
           @Override
           public boolean isInFile(final int shuffleId) {
+            return false;
+          }
+
+          @Override
+          public boolean isBeingCopied(final int shuffleId) {
             return false;
           }
 

@@ -142,7 +142,9 @@ final class FarStream implements CopyStream {
     @Override
     public void addByEngine(final long source, final long destination, final long length) {
       final long from = reach(source, length);
-      device.fabricOf().readByEngine(from);
+      if (device.fabricOf() != null) {
+        device.fabricOf().readByEngine(from);
+      }
       batch.add(from, reach(destination, length), length);
     }
 

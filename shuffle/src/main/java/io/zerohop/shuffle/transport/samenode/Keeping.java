@@ -40,6 +40,9 @@ public final class Keeping {
   /** Of the keeper that connected last, also after its end. */
   private int lastPort;
 
+  /** Whether that one answers other nodes also what lies in GPU memory. */
+  private volatile boolean copiesGpu;
+
   private volatile boolean isEnding;
 
   /** Whether a wait came to its limit, and no keeper has held anything since. */
@@ -70,10 +73,20 @@ public final class Keeping {
     return isEnding;
   }
 
-  /** A peer asks for segments as a keeper does, which answers other nodes at a port, or at none. */
-  synchronized void connected(final long connection, final int port) {
+  /**
+   * A peer asks for segments as a keeper does, which answers other nodes at a port, or at none.
+   *
+   * @param withGpu whether it answers them also what lies in GPU memory
+   */
+  synchronized void connected(final long connection, final int port, final boolean withGpu) {
     keepers.put(connection, port);
     lastPort = port;
+    copiesGpu = withGpu;
+  }
+
+  /** Whether the keeper that connected last answers other nodes also what lies in GPU memory. */
+  public boolean copiesGpu() {
+    return copiesGpu;
   }
 
   /** A keeper holds a segment. */

@@ -84,6 +84,7 @@ public final class KeptExecutor implements AutoCloseable {
   private final String socket;
   private final byte[] secret;
   private final Device device;
+  private final boolean copiesGpu;
   private final Clock clock;
   private final PeerLink link;
   private final Greeting greeting;
@@ -122,12 +123,14 @@ public final class KeptExecutor implements AutoCloseable {
       final String socket,
       final byte[] secret,
       final Device device,
+      final boolean copiesGpu,
       final Clock clock,
       final PeerLink link) {
     this.folder = folder;
     this.socket = socket;
     this.secret = secret;
     this.device = device;
+    this.copiesGpu = copiesGpu;
     this.clock = clock;
     this.link = link;
     this.askAt = clock.nanos();
@@ -158,7 +161,7 @@ public final class KeptExecutor implements AutoCloseable {
    * @param folder of the sockets; stays the caller's
    * @param socket of the executor
    * @param device maps host memory
-   * @param port at which this keeper answers other nodes; 0 if it does not
+   * @param name of this keeper, see {@link Location#keeperName}
    * @throws io.zerohop.device.ZerohopException if it cannot be kept; nothing stays behind
    */
   public static KeptExecutor connect(
@@ -166,13 +169,13 @@ public final class KeptExecutor implements AutoCloseable {
       final String socket,
       final byte[] secret,
       final Device device,
-      final int port,
+      final String name,
       final Clock clock) {
     final PeerLink link =
-        PeerLink.connect(
-            folder.socket(socket), Location.keeperName(port), socket, secret, CONNECT_LIMIT);
+        PeerLink.connect(folder.socket(socket), name, socket, secret, CONNECT_LIMIT);
     try (Undo undo = new Undo(link)) {
-      return undo.keep(new KeptExecutor(folder, socket, secret, device, clock, link));
+      return undo.keep(
+          new KeptExecutor(folder, socket, secret, device, Location.copiesGpu(name), clock, link));
     }
   }
 
@@ -469,7 +472,7 @@ public final class KeptExecutor implements AutoCloseable {
   private LeftMemory taken() {
     LeftMemory memory = taken;
     if (memory == null) {
-      memory = new LeftMemory(device, socket, greeting, rootMemory, held, clock);
+      memory = new LeftMemory(device, socket, greeting, rootMemory, held, copiesGpu, clock);
       taken = memory;
       leftSegments = memory.segments();
     }

@@ -15,6 +15,12 @@ public interface LeftBlocks {
   boolean isInFile(int shuffleId);
 
   /**
+   * Returns whether a shuffle's blocks are in GPU memory and being copied from there, so that who
+   * wants them is to ask again. The first question has the copy made. Does not wait.
+   */
+  boolean isBeingCopied(int shuffleId);
+
+  /**
    * Returns the length of a block.
    *
    * @return bytes; negative if the block is not there, or is in memory that the host cannot read

@@ -1,20 +1,17 @@
 package io.zerohop.shuffle.transport.samenode;
 
 import com.google.errorprone.annotations.concurrent.GuardedBy;
-import io.zerohop.device.Crc32c;
 import io.zerohop.device.Device;
+import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.Undo;
 import io.zerohop.device.ZerohopException;
-import io.zerohop.device.exchange.OncePerKey;
 import io.zerohop.device.exchange.PeerLink.Loan;
 import io.zerohop.device.exchange.SegmentServer.PeerInfo;
 import io.zerohop.device.exchange.SegmentServer.SegmentDirectory;
 import io.zerohop.device.posix.Clock;
-import io.zerohop.shuffle.catalog.CatalogView;
-import io.zerohop.shuffle.catalog.CatalogView.CatalogException;
+import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.catalog.CatalogView.ShuffleView;
-import io.zerohop.shuffle.catalog.EntryCursor;
 import io.zerohop.shuffle.catalog.RootSegment;
 import io.zerohop.shuffle.catalog.RootSegment.RootView;
 import io.zerohop.shuffle.log.ShuffleCode;
@@ -32,7 +29,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.stream.Stream;
-import org.agrona.concurrent.UnsafeBuffer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,24 +45,15 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
   private final Clock clock;
   private final String owner;
   private final Greeting greeting;
+  private final HostCopies copies;
   private final RootSegment root;
-  private final RootView view;
   private final LeftSegments segments;
   private final PeerLanes lanes;
 
-  /** Segments that are mapped to read their blocks here. */
-  private final Map<Long, SegmentMemory> mapped = new HashMap<>();
-
-  /** Over what is mapped; absent while nothing is. */
-  private @Nullable CatalogView catalog;
-
-  private boolean wasRead;
+  private final LeftCatalog catalog;
 
   /** What is there, in memory or in files. */
   private final Map<Integer, Left> shuffles = new ConcurrentHashMap<>();
-
-  /** Map outputs whose blocks could not be read, as the log says once for each. */
-  private final OncePerKey unread = new OncePerKey();
 
   /** What is in files, by shuffle. */
   private final Map<Integer, LeftFile> files = new ConcurrentHashMap<>();
@@ -84,8 +71,8 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
    * @param segments in which something of them lies, while they are in memory
    */
   private record Left(Set<Long> maps, Set<Long> segments) {
-    boolean isOnHost() {
-      return segments.stream().allMatch(id -> SegmentIds.tier(id) == Tier.HOST);
+    boolean isOnGpu() {
+      return segments.stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
     }
   }
 
@@ -96,6 +83,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
    * @param greeting of the executor
    * @param ended its root, which nobody writes any more and the caller closes
    * @param held its descriptors; the caller's if this fails
+   * @param copiesGpu whether its keeper can copy GPU memory
    * @throws ZerohopException if it cannot be looked at now
    */
   LeftMemory(
@@ -104,18 +92,25 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
       final Greeting greeting,
       final SegmentMemory ended,
       final Map<Long, SegmentHandle> held,
+      final boolean copiesGpu,
       final Clock clock) {
     this.clock = clock;
+    this.copies = new HostCopies(copiesGpu, clock);
     this.readAt = clock.nanos();
     this.owner = owner;
     this.greeting = greeting;
     root = new RootSegment(device, greeting.incarnation(), ended, held.keySet());
-    segments = new LeftSegments(device, owner, root, held);
+    segments = new LeftSegments(device, owner, root, held, copies);
     lanes = new PeerLanes(root, greeting.view());
     try (Undo undo = new Undo(root)) {
-      undo.add(this::unmap);
       root.lanes().freeze();
-      view = new RootView(root.memory(), greeting.incarnation(), owner);
+      catalog =
+          new LeftCatalog(
+              new RootView(root.memory(), greeting.incarnation(), owner),
+              segments,
+              owner,
+              greeting.incarnation());
+      undo.add(catalog::unmap);
       look();
       closeUnused();
       undo.done();
@@ -124,7 +119,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
 
   /** Finds what is there, once: nothing comes any more, and what goes is dropped. */
   private void look() {
-    for (final int shuffleId : view.shuffles()) {
+    for (final int shuffleId : catalog.shuffles()) {
       final Map<Long, Set<Long>> whole = wholeOutputs(shuffleId);
       if (whole.isEmpty()) {
         root.unlist(shuffleId);
@@ -136,17 +131,8 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     }
   }
 
-  /** What is damaged is left out; any other failure is thrown, since it may pass. */
   private synchronized Map<Long, Set<Long>> wholeOutputs(final int shuffleId) {
-    try {
-      final ShuffleView shuffle = catalog().shuffle(shuffleId);
-      final Map<Long, Set<Long>> whole = shuffle == null ? new HashMap<>() : shuffle.outputs();
-      whole.values().removeIf(ids -> !segments.containsAll(ids));
-      return whole;
-    } catch (final CatalogException e) {
-      LOG.info("shuffle {} of executor {} is not kept: {}", shuffleId, owner, e.getMessage());
-      return Map.of();
-    }
+    return catalog.wholeOutputs(shuffleId);
   }
 
   /** Ids of the map outputs that readers find whole, by shuffle; none has no output. */
@@ -178,37 +164,16 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
   }
 
   private synchronized void closeUnused() {
-    unmap();
+    catalog.unmap();
     final Set<Long> used = new HashSet<>();
     shuffles.forEach(
         (shuffleId, left) -> used.addAll(files.containsKey(shuffleId) ? Set.of() : left.segments));
     segments.retain(used);
   }
 
-  @GuardedBy("this")
-  private CatalogView catalog() {
-    CatalogView known = catalog;
-    if (known == null) {
-      known =
-          new CatalogView(
-              view, id -> mapped.computeIfAbsent(id, segments::map), owner, greeting.incarnation());
-      catalog = known;
-    }
-    return known;
-  }
-
-  private synchronized void unmap() {
-    catalog = null;
-    mapped.values().forEach(SegmentMemory::close);
-    mapped.clear();
-  }
-
   /** Unmaps what nobody has read here since the last call. */
   public synchronized void unmapUnread() {
-    if (!wasRead) {
-      unmap();
-    }
-    wasRead = false;
+    catalog.unmapUnread();
   }
 
   /** How long nobody has read here, in nanoseconds. */
@@ -226,11 +191,59 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     return shuffles.containsKey(shuffleId) && !files.containsKey(shuffleId);
   }
 
-  /** Shuffles that may be written to files, since none of their memory is a GPU's. */
-  Stream<Integer> spillable() {
+  /**
+   * Shuffles that may be written to files, since all of their memory can be read here.
+   *
+   * @param onGpu whether only those whose files free GPU memory
+   */
+  Stream<Integer> spillable(final boolean onGpu) {
     return shuffles.entrySet().stream()
-        .filter(shuffle -> isInMemory(shuffle.getKey()) && shuffle.getValue().isOnHost())
+        .filter(shuffle -> isInMemory(shuffle.getKey()))
+        .filter(shuffle -> !onGpu || shuffle.getValue().isOnGpu())
+        .filter(shuffle -> segments.notHere(shuffle.getValue().segments).isEmpty())
         .map(Map.Entry::getKey);
+  }
+
+  /** The GPU whose memory it has. */
+  public String gpu() {
+    return greeting.view().gpuUuid();
+  }
+
+  /** Copies of its GPU memory, and whether they are wanted. */
+  public HostCopies copies() {
+    return copies;
+  }
+
+  /** Segments of GPU memory that are not copied and whose shuffles are in no file; their bytes. */
+  public Map<Long, Long> uncopied() {
+    final Map<Long, Long> found = new HashMap<>();
+    shuffles.forEach(
+        (shuffleId, left) -> {
+          if (isInMemory(shuffleId)) {
+            found.putAll(segments.notHere(left.segments));
+          }
+        });
+    return found;
+  }
+
+  /**
+   * Takes host memory for a copy of GPU memory, for who connects as {@link Location#COPIER}.
+   *
+   * @param copy as large as the segment; closed with it
+   */
+  public void addCopy(final long segmentId, final Segment copy) {
+    segments.addCopy(segmentId, copy);
+  }
+
+  /**
+   * Nobody makes copies any more. Those that are not complete can be made again after a while.
+   *
+   * @return whether all that is in GPU memory has been copied
+   */
+  public boolean copyEnded() {
+    final boolean areAll = uncopied().isEmpty();
+    copies.ended(areAll);
+    return areAll;
   }
 
   /** Ids of the map outputs in files, by shuffle. */
@@ -263,9 +276,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
    * @param resolver keeps segments mapped as long as the view is used
    */
   synchronized @Nullable ShuffleView view(final int shuffleId, final SegmentResolver resolver) {
-    return shuffles.containsKey(shuffleId)
-        ? new CatalogView(view, resolver, owner, greeting.incarnation()).shuffle(shuffleId)
-        : null;
+    return shuffles.containsKey(shuffleId) ? catalog.view(shuffleId, resolver) : null;
   }
 
   /**
@@ -322,11 +333,16 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
 
   private synchronized long bytesInMemory(
       final int shuffleId, final long mapId, final int partition) {
-    final long[] bytes = {0};
-    final boolean isThere =
-        forEachExtent(
-            shuffleId, mapId, partition, (cursor, address) -> bytes[0] += cursor.length());
-    return isThere ? bytes[0] : -1;
+    return isNowInMemory(shuffleId, mapId) ? catalog.bytes(shuffleId, mapId, partition) : -1;
+  }
+
+  /** Counts as a reader. */
+  @GuardedBy("this")
+  private boolean isNowInMemory(final int shuffleId, final long mapId) {
+    final Left left = shuffles.get(shuffleId);
+    final boolean isThere = left != null && left.maps.contains(mapId);
+    readAt = isThere ? clock.nanos() : readAt;
+    return isThere;
   }
 
   @Override
@@ -353,86 +369,22 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     return files.containsKey(shuffleId);
   }
 
+  @Override
+  public boolean isBeingCopied(final int shuffleId) {
+    final Left left = shuffles.get(shuffleId);
+    return left != null
+        && !isInFile(shuffleId)
+        && !segments.notHere(left.segments).isEmpty()
+        && copies.want();
+  }
+
   private synchronized boolean readInMemory(
       final int shuffleId,
       final long mapId,
       final int partition,
       final long from,
       final ByteBuffer to) {
-    final long[] behind = {from};
-    final boolean[] isDamaged = {false};
-    final boolean isThere =
-        forEachExtent(
-            shuffleId,
-            mapId,
-            partition,
-            (cursor, address) -> {
-              isDamaged[0] |=
-                  from == 0
-                      && cursor.checked()
-                      && Crc32c.of(address, cursor.length()) != cursor.checksum();
-              final long begin = behind[0];
-              behind[0] = Math.max(0, begin - cursor.length());
-              final long rest = cursor.length() - begin;
-              if (rest > 0 && to.hasRemaining()) {
-                final int length = (int) Math.min(rest, to.remaining());
-                new UnsafeBuffer(address + begin, length).getBytes(0, to, length);
-              }
-            });
-    if (isDamaged[0]) {
-      logUnread(shuffleId, mapId, "it is damaged");
-    }
-    return isThere && !isDamaged[0] && !to.hasRemaining();
-  }
-
-  /** Takes an extent and its address here. */
-  @FunctionalInterface
-  private interface ExtentConsumer {
-    void extent(EntryCursor cursor, long address);
-  }
-
-  /** Returns whether all extents of the block are in host memory, and were given. */
-  @GuardedBy("this")
-  private boolean forEachExtent(
-      final int shuffleId, final long mapId, final int partition, final ExtentConsumer consumer) {
-    final Left left = shuffles.get(shuffleId);
-    if (left == null || !left.maps.contains(mapId)) {
-      return false;
-    }
-    wasRead = true;
-    readAt = clock.nanos();
-    try {
-      final ShuffleView shuffle = catalog().shuffle(shuffleId);
-      final EntryCursor cursor = new EntryCursor();
-      if (shuffle == null || !shuffle.find(mapId, cursor)) {
-        return false;
-      }
-      for (int batch = 0; batch < cursor.batches(); batch++) {
-        if (cursor.extent(batch, partition)) {
-          final SegmentMemory memory = mapped.computeIfAbsent(cursor.segmentId(), segments::map);
-          if (memory == null) {
-            return false;
-          }
-          consumer.extent(cursor, cursor.address(memory));
-        }
-      }
-      return true;
-    } catch (final ZerohopException e) {
-      logUnread(shuffleId, mapId, e.getMessage());
-      return false;
-    }
-  }
-
-  /** A reader may ask for what there cannot be, and again and again. */
-  private void logUnread(final int shuffleId, final long mapId, final @Nullable String why) {
-    if (unread.isNew(shuffleId + " " + mapId)) {
-      LOG.info(
-          "a block of map output {} of shuffle {} of executor {} is not read (logged once): {}",
-          mapId,
-          shuffleId,
-          owner,
-          why);
-    }
+    return isNowInMemory(shuffleId, mapId) && catalog.read(shuffleId, mapId, partition, from, to);
   }
 
   @Override
@@ -448,6 +400,20 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     final SegmentHandle handle = segments.export(segmentId);
     readAt = handle == null ? readAt : clock.nanos();
     return handle;
+  }
+
+  /** Who copies GPU memory asks so for the memory that takes a copy. */
+  @Override
+  public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
+    return peer.name().equals(Location.COPIER) ? copies.forCopier(segmentId) : null;
+  }
+
+  /** It has made the copy. */
+  @Override
+  public void kept(final PeerInfo peer, final long segmentId) {
+    if (peer.name().equals(Location.COPIER)) {
+      copies.done(segmentId);
+    }
   }
 
   @Override
@@ -475,7 +441,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     shuffles.clear();
     files.values().forEach(LeftFile::close);
     files.clear();
-    unmap();
+    catalog.unmap();
     segments.close();
     root.close();
   }

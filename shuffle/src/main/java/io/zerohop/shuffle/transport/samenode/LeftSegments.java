@@ -3,6 +3,7 @@ package io.zerohop.shuffle.transport.samenode;
 import com.google.errorprone.annotations.concurrent.GuardedBy;
 import io.zerohop.device.Device;
 import io.zerohop.device.PeerAccess;
+import io.zerohop.device.Segment;
 import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.posix.Descriptor;
 import io.zerohop.device.posix.FdHandle;
@@ -13,6 +14,7 @@ import io.zerohop.shuffle.pool.SegmentMemory;
 import io.zerohop.shuffle.pool.Tier;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Iterator;
 import java.util.List;
@@ -22,8 +24,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * The segments that an executor has left, by their descriptors. One in which nothing lies any more
- * is closed, but not while readers may look for what is in a file now. Owns the descriptors. Thread
- * safe.
+ * is closed, but not while readers may look for what is in a file now. Of GPU memory there may be
+ * copies in host memory, for who has no GPU. Owns the descriptors and the copies. Thread safe.
  */
 final class LeftSegments implements AutoCloseable {
   private final Device device;
@@ -32,6 +34,8 @@ final class LeftSegments implements AutoCloseable {
 
   @GuardedBy("this")
   private final Map<Long, SegmentHandle> held;
+
+  private final HostCopies copies;
 
   /** Memory of what is in files now, as long as readers may look for it. */
   @GuardedBy("this")
@@ -57,30 +61,58 @@ final class LeftSegments implements AutoCloseable {
    *
    * @param owner names the executor in messages
    * @param root names the segments, and has the leases; stays the caller's
+   * @param copies of GPU memory, closed with the segments
    */
   LeftSegments(
       final Device device,
       final String owner,
       final RootSegment root,
-      final Map<Long, SegmentHandle> held) {
+      final Map<Long, SegmentHandle> held,
+      final HostCopies copies) {
     this.device = device;
     this.owner = owner;
     this.root = root;
     this.held = held;
+    this.copies = copies;
   }
 
   synchronized boolean containsAll(final Collection<Long> segments) {
     return held.keySet().containsAll(segments);
   }
 
-  /** Bytes of all that are held. */
+  /** Bytes of all that are held, and of copies. */
   synchronized long bytes() {
-    return held.values().stream().mapToLong(SegmentHandle::bytes).sum();
+    return held.values().stream().mapToLong(SegmentHandle::bytes).sum() + copies.bytes();
   }
 
   /** Whether some of it is a GPU's memory. */
   synchronized boolean isOnGpu() {
     return held.keySet().stream().anyMatch(id -> SegmentIds.tier(id) == Tier.DEVICE);
+  }
+
+  /** Those of some segments that cannot be mapped here, and their bytes. */
+  synchronized Map<Long, Long> notHere(final Collection<Long> segments) {
+    final Map<Long, Long> found = new HashMap<>();
+    for (final long id : segments) {
+      final SegmentHandle handle = held.get(id);
+      if (handle != null && SegmentIds.tier(id) != Tier.HOST && !copies.has(id)) {
+        found.put(id, handle.bytes());
+      }
+    }
+    return found;
+  }
+
+  /**
+   * Takes host memory for a copy of GPU memory.
+   *
+   * @param copy as large as the segment; closed here if that is no longer held
+   */
+  synchronized void addCopy(final long segmentId, final Segment copy) {
+    if (held.containsKey(segmentId)) {
+      copies.add(segmentId, copy);
+    } else {
+      copy.close();
+    }
   }
 
   /** Keeps segments as long as readers have leases that are open now. */
@@ -107,9 +139,11 @@ final class LeftSegments implements AutoCloseable {
       }
       if (lookedFor.contains(segment.getKey())) {
         leavingBytes += segment.getValue().bytes();
+        copies.close(segment.getKey());
       } else {
         root.retire(segment.getKey());
         segment.getValue().close();
+        copies.close(segment.getKey());
         all.remove();
         hasFreed = true;
       }
@@ -128,13 +162,19 @@ final class LeftSegments implements AutoCloseable {
     return was;
   }
 
-  /** Maps one of host memory, for the caller to close; absent if it is not held. */
+  /**
+   * Maps one of host memory, or the copy of one of GPU memory, for the caller to close; absent if
+   * it is not held, or not copied.
+   */
   synchronized @Nullable SegmentMemory map(final long segmentId) {
     final SegmentHandle handle = held.get(segmentId);
-    return handle == null || SegmentIds.tier(segmentId) != Tier.HOST
+    final SegmentHandle here =
+        handle != null && SegmentIds.tier(segmentId) == Tier.HOST
+            ? copyOf(handle)
+            : copies.export(segmentId);
+    return here == null
         ? null
-        : new SegmentMemory(
-            segmentId, device.map(copyOf(handle), "executor " + owner, PeerAccess.READ));
+        : new SegmentMemory(segmentId, device.map(here, "executor " + owner, PeerAccess.READ));
   }
 
   /** Returns a descriptor for a reader, which the caller closes; absent if it is not held. */
@@ -164,6 +204,7 @@ final class LeftSegments implements AutoCloseable {
 
   @Override
   public synchronized void close() {
+    held.keySet().forEach(copies::close);
     held.values().forEach(SegmentHandle::close);
     held.clear();
   }

@@ -10,15 +10,17 @@ import java.time.Duration;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Writes to files what executors have left in host memory, one shuffle after the other, and removes
- * the files that were dropped. One of a keeper. Thread safe; choosing does not wait, and one thread
- * writes.
+ * Writes to files what executors have left in memory that can be read here, one shuffle after the
+ * other, and removes the files that were dropped. One of a keeper. Thread safe; choosing does not
+ * wait, and one thread writes.
  */
 public final class LeftWriter {
   /** With less of its limit left, a keeper writes what was not read for longest. */
@@ -59,7 +61,8 @@ public final class LeftWriter {
 
   /**
    * Chooses what is written next. If memory is short that is anything, otherwise what nobody has
-   * read for long. What could not be written comes last, and what was not read for longest first.
+   * read for long, and what is to leave a GPU. What could not be written comes last, and what was
+   * not read for longest first. Has copied what lies in GPU memory and is to be written.
    *
    * @param executors used by the calling thread
    * @param isMemoryShort whether the machine's or container's memory is
@@ -73,17 +76,25 @@ public final class LeftWriter {
       return false;
     }
     final long least = isMemoryShort || isLimitReached(executors) ? 0 : unread.toNanos();
+    final List<LeftMemory> all =
+        executors.stream().map(KeptExecutor::left).filter(Objects::nonNull).toList();
+    all.stream()
+        .filter(memory -> memory.copies().isLeaving() || memory.unreadNanos() >= unread.toNanos())
+        .filter(memory -> !memory.uncopied().isEmpty())
+        .forEach(memory -> memory.copies().want());
     next =
-        executors.stream()
-            .map(KeptExecutor::left)
-            .filter(Objects::nonNull)
-            .filter(memory -> memory.unreadNanos() >= least)
-            .flatMap(memory -> memory.spillable().map(id -> new Shuffle(memory, id)))
+        all.stream()
+            .flatMap(memory -> due(memory, least).map(id -> new Shuffle(memory, id)))
             .min(
                 Comparator.comparingInt(this::failuresOf)
                     .thenComparingLong(shuffle -> -shuffle.memory.unreadNanos()))
             .orElse(null);
     return next != null;
+  }
+
+  private static Stream<Integer> due(final LeftMemory memory, final long least) {
+    final boolean isUnread = memory.unreadNanos() >= least;
+    return isUnread || memory.copies().isLeaving() ? memory.spillable(!isUnread) : Stream.empty();
   }
 
   private synchronized int failuresOf(final Shuffle shuffle) {

@@ -84,7 +84,7 @@ public final class SharedMemory implements SegmentDirectory {
     if (keeping == null || port < 0) {
       return null;
     }
-    keeping.connected(peer.connectionId(), port);
+    keeping.connected(peer.connectionId(), port, Location.copiesGpu(peer.name()));
     if (segmentId == root.memory().id()) {
       return keeping.isEnding() ? null : root.memory().segment().export();
     }

@@ -38,7 +38,7 @@ class KeepingTest {
 
   @Test
   void nobodyWaitsForWhatIsNotKept() {
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     keeping.kept(KEEPER, 1);
     keeping.unkept(KEEPER, 2);
     assertThat(isKept(1)).isTrue();
@@ -49,7 +49,7 @@ class KeepingTest {
 
   @Test
   void afterOneWaitToItsLimitNobodyWaitsUntilTheKeeperIsHeard() {
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     assertThat(lateAnswer(1)).isEqualTo(Keeping.NOT_KEPT);
     assertThat(isKept(2)).isFalse();
     keeping.kept(KEEPER, 2);
@@ -58,7 +58,7 @@ class KeepingTest {
 
   @Test
   void withTheKeeperGoesWhatItHeld() {
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     keeping.kept(KEEPER, 1);
     keeping.disconnected(KEEPER + 1);
     assertThat(isKept(1)).isTrue();
@@ -69,7 +69,7 @@ class KeepingTest {
 
   @Test
   void segmentsThatAreGoneAreForgotten() {
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     keeping.kept(KEEPER, 1);
     keeping.unkept(KEEPER, 2);
     keeping.retain(id -> false);
@@ -78,8 +78,8 @@ class KeepingTest {
 
   @Test
   void thePortIsThatOfTheKeeperWhichHoldsAll() {
-    keeping.connected(KEEPER, 4711);
-    keeping.connected(KEEPER + 1, 0);
+    keeping.connected(KEEPER, 4711, false);
+    keeping.connected(KEEPER + 1, 0, false);
     keeping.kept(KEEPER, 1);
     keeping.kept(KEEPER, 2);
     keeping.kept(KEEPER + 1, 3);
@@ -95,16 +95,16 @@ class KeepingTest {
   @Test
   void theLastPortIsKnownAfterTheKeepersEnd() {
     assertThat(keeping.lastPort()).isZero();
-    keeping.connected(KEEPER, 4711);
+    keeping.connected(KEEPER, 4711, false);
     keeping.disconnected(KEEPER);
     assertThat(keeping.lastPort()).isEqualTo(4711);
-    keeping.connected(KEEPER + 1, 4712);
+    keeping.connected(KEEPER + 1, 4712, false);
     assertThat(keeping.lastPort()).isEqualTo(4712);
   }
 
   @Test
   void nothingIsKeptOfAnOutputWithoutSegments() {
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     assertThat(isKept()).isFalse();
   }
 
@@ -113,13 +113,13 @@ class KeepingTest {
   void aSegmentIsNotTakenForTheOneBeforeInItsSlot() {
     final long first = SegmentIds.id(1, Tier.HOST, 7);
     final long second = SegmentIds.id(2, Tier.HOST, 7);
-    keeping.connected(KEEPER, 0);
+    keeping.connected(KEEPER, 0, false);
     keeping.kept(KEEPER, first);
     keeping.unkept(KEEPER, second);
     assertThat(isKept(first)).isTrue();
     assertThat(isKept(second)).isFalse();
     keeping.kept(KEEPER, second);
-    keeping.connected(KEEPER + 1, 0);
+    keeping.connected(KEEPER + 1, 0, false);
     keeping.kept(KEEPER + 1, first);
     assertThat(isKept(second)).isTrue();
   }

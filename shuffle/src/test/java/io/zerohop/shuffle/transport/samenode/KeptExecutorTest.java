@@ -57,7 +57,7 @@ class KeptExecutorTest {
                 (proxy, method, arguments) -> call(method, arguments));
     kept =
         KeptExecutor.connect(
-            sockets, owner.location().socket(), TestNodes.SECRET, failing, 0, clock);
+            sockets, owner.location().socket(), TestNodes.SECRET, failing, Location.KEEPER, clock);
     TestNodes.eventually(
         "all is held", () -> kept.round(Long.MAX_VALUE) == 0 && kept.heldBytes() > 0);
   }

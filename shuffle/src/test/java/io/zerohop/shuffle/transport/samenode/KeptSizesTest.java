@@ -70,7 +70,7 @@ class KeptSizesTest {
     server.start();
     kept =
         KeptExecutor.connect(
-            folder, SOCKET, TestNodes.SECRET, devices.host(), 0, TestClock.running());
+            folder, SOCKET, TestNodes.SECRET, devices.host(), Location.KEEPER, TestClock.running());
   }
 
   @AfterEach

@@ -1,0 +1,300 @@
+package io.zerohop.shuffle;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.zerohop.device.Leaks;
+import io.zerohop.device.TestClock;
+import io.zerohop.device.ZerohopException;
+import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
+import io.zerohop.shuffle.block.BlockPath;
+import io.zerohop.shuffle.block.BlockSource;
+import io.zerohop.shuffle.block.Location;
+import io.zerohop.shuffle.fetch.BlockFetchException;
+import io.zerohop.shuffle.keeper.Keeper;
+import io.zerohop.shuffle.keeper.KeptTransport;
+import io.zerohop.shuffle.keeper.SegmentCopier;
+import io.zerohop.shuffle.transport.FakeStaging;
+import io.zerohop.shuffle.transport.samenode.LeftFolder;
+import io.zerohop.shuffle.transport.ucx.LocalChannels;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What executors have left in GPU memory, for who cannot read it there. */
+@Timeout(120)
+class KeeperGpuTest {
+  private static final int MAPS = 4;
+  private static final long POOL = 4 << 20;
+  private static final Duration LONG = Duration.ofHours(1);
+  private static final Keeper.Limits UNLIMITED =
+      new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, LONG);
+
+  @TempDir private java.nio.file.Path temp;
+  private java.nio.file.Path base;
+  private final Leaks leaks = new Leaks();
+  private final LocalChannels channels = new LocalChannels();
+  private final TestClock clock = TestClock.running();
+  private final AtomicInteger copies = new AtomicInteger();
+  private final Map<String, Map<Integer, Set<Long>>> told = new ConcurrentHashMap<>();
+  private volatile IOException copierFails;
+  private volatile long available = Long.MAX_VALUE;
+  private ShuffleNode elsewhere;
+  private KeptTransport transport;
+  private Keeper keeper;
+  private volatile boolean ending;
+  private Thread keeping;
+
+  @BeforeEach
+  void start() {
+    base = temp.resolve("s");
+    elsewhere =
+        ShuffleNode.start(
+            TestNodes.config(temp.resolve("other"), "elsewhere").set("node.id", "other"));
+    final FakeStaging nobody =
+        new FakeStaging(block -> new byte[] {42}) {
+          @Override
+          public boolean answers(final BlockSource source, final Duration limit) {
+            return false;
+          }
+        };
+    transport =
+        new KeptTransport(
+            nobody, source -> false, () -> channels.open(null), source -> {}, LONG, Clock.system());
+  }
+
+  @AfterEach
+  void noLeaks() throws InterruptedException {
+    ending = true;
+    keeping.join();
+    keeper.close();
+    transport.close();
+    elsewhere.close();
+    leaks.check();
+  }
+
+  private void startKeeper(
+      final Keeper.Limits limits, final Keeper.Copier copier, final LeftFolder files) {
+    keeper =
+        Keeper.start(
+            ShuffleNode.socketFolder(base, "app-test", TestNodes.SECRET),
+            TestNodes.SECRET,
+            limits,
+            (executor, outputs) -> {
+              if (outputs != null) {
+                told.put(executor, outputs);
+              }
+              return told.getOrDefault(executor, Map.of()).keySet();
+            },
+            channels::open,
+            files,
+            copier,
+            "1.2",
+            () -> available,
+            clock);
+    keeping =
+        new Thread(
+            () -> {
+              while (!ending && keeper.round()) {
+                Thread.onSpinWait();
+              }
+            });
+    keeping.start();
+  }
+
+  /** As the process does, with a GPU for tests. */
+  private void copy(final SegmentCopier.Order order) throws IOException {
+    copies.incrementAndGet();
+    if (copierFails != null) {
+      throw copierFails;
+    }
+    try (HostDevice host = new HostDevice();
+        DeviceOnlyGpu gpu = new DeviceOnlyGpu()) {
+      SegmentCopier.copy(order, gpu, host, TestNodes.SECRET, Duration.ofMinutes(1));
+    }
+  }
+
+  private LeftFolder files() throws IOException {
+    return LeftFolder.open(
+        List.of(Files.createDirectory(temp.resolve("files"))), 1 << 30, 1 << 30, clock);
+  }
+
+  private NodeProcess owner(final String executorId) throws IOException {
+    return NodeProcess.linked(base, executorId, 0, POOL);
+  }
+
+  /** A source as it is published, once the keeper holds all of it. */
+  private static BlockSource published(final NodeProcess owner, final int shuffleId)
+      throws IOException {
+    owner.ask("write", shuffleId, MAPS);
+    TestNodes.eventually(
+        "all is kept",
+        () -> {
+          try {
+            return owner.ask("kept", shuffleId, MAPS).equals("" + MAPS);
+          } catch (final IOException e) {
+            throw new AssertionError(e);
+          }
+        });
+    final int port = Integer.parseInt(owner.ask("keeperPort", shuffleId));
+    final BlockSource near = owner.source(shuffleId, MAPS);
+    return new BlockSource(
+        near.executorId(),
+        near.knownLocation().withKeeper(port),
+        "host",
+        near.address(),
+        near.blocks(),
+        true);
+  }
+
+  private Map<BlockPath, Integer> readAll(final ShuffleNode node, final BlockSource source) {
+    return TestNodes.fetchAndCheck(node, transport, NodeProcess.BATCHES, NodeProcess.MOST, source);
+  }
+
+  private void assertLost(final BlockSource source) {
+    assertThatThrownBy(() -> readAll(elsewhere, source)).isInstanceOf(BlockFetchException.class);
+  }
+
+  @Test
+  void executorsOfOtherNodesReadWhatIsCopiedForThem() throws Exception {
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource one = published(owner, 1);
+      final BlockSource two = published(owner, 2);
+      assertThat(one.knownLocation().keeperPort()).isPositive();
+      owner.kill();
+      assertThat(readAll(elsewhere, one)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(readAll(elsewhere, two)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(copies).as("all that an executor has left is copied at once").hasValue(1);
+    }
+  }
+
+  @Test
+  void executorsOfTheNodeThatCannotMapItReadWhatIsCopied() throws Exception {
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    try (NodeProcess owner = owner("1");
+        ShuffleNode withoutGpu = TestNodes.start(base, "reader")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      assertThat(readAll(withoutGpu, source)).containsOnlyKeys(BlockPath.STAGED);
+      withoutGpu.unregisterShuffle(1);
+    }
+  }
+
+  @Test
+  void nothingIsCopiedThatNobodyWantsElsewhere() throws Exception {
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), files());
+    try (NodeProcess owner = owner("1");
+        ShuffleNode withGpu =
+            ShuffleNode.start(TestNodes.linked(base, "reader", 1, POOL), new DeviceOnlyGpu())) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      TestNodes.eventually("it is left", () -> told.containsKey("1"));
+      assertThat(readAll(withGpu, source)).containsOnlyKeys(BlockPath.PEER);
+      withGpu.unregisterShuffle(1);
+      assertThat(copies).hasValue(0);
+    }
+  }
+
+  @Test
+  void withoutACopierOtherNodesAreNotPromisedWhatLiesOnTheGpu() throws Exception {
+    startKeeper(UNLIMITED, null, null);
+    try (NodeProcess owner = owner("1")) {
+      assertThat(published(owner, 1).knownLocation().keeperPort()).isZero();
+    }
+  }
+
+  @Test
+  void whatCannotBeCopiedIsComputedAgain() throws Exception {
+    copierFails = new IOException("the GPU is full");
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      assertLost(source);
+      assertLost(source);
+      assertThat(copies).as("it is not tried again at once").hasValue(1);
+      copierFails = null;
+      clock.advance(Duration.ofMinutes(1));
+      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+    }
+  }
+
+  @Test
+  void whatHasNoRoomOnTheHostIsNotCopied() throws Exception {
+    available = 0;
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      assertLost(source);
+      assertThat(copies).hasValue(0);
+    }
+  }
+
+  @Test
+  void ofOneGpuWhatTheFirstExecutorHasLeftGoesToFiles() throws Exception {
+    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), files());
+    try (NodeProcess one = owner("1");
+        NodeProcess two = owner("2")) {
+      final BlockSource first = published(one, 1);
+      final BlockSource second = published(two, 2);
+      one.kill();
+      TestNodes.eventually("the first has ended", () -> told.containsKey("1"));
+      two.kill();
+      TestNodes.eventually(
+          "it is in files, and its memory has gone",
+          () -> elsewhereStats().fileOutputs() == MAPS && told.containsKey("2"));
+      assertThat(readAll(elsewhere, first)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(copies).hasValue(1);
+      assertThat(readAll(elsewhere, second)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(elsewhereStats().removedOutputs()).isZero();
+    }
+  }
+
+  private io.zerohop.shuffle.keeper.KeeperStats elsewhereStats() {
+    try (ShuffleNode near = TestNodes.start(base, "asks")) {
+      return near.keeperStats(TestNodes.SECRET);
+    }
+  }
+
+  /** Only memory that takes a copy is given for writing, and only until the copy is complete. */
+  @Test
+  void nobodyGetsACopyToWriteTo() throws Exception {
+    startKeeper(
+        UNLIMITED,
+        (order, limit, cancelled) -> {
+          assertRefused(order, "reader");
+          copy(order);
+          assertRefused(order, Location.COPIER);
+        },
+        null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+    }
+  }
+
+  private static void assertRefused(final SegmentCopier.Order order, final String name) {
+    try (PeerLink link =
+        PeerLink.connect(
+            order.socket(), name, order.name(), TestNodes.SECRET, Duration.ofSeconds(5))) {
+      assertThat(link.keep(order.segments().get(0), Duration.ofSeconds(5))).isNull();
+    } catch (final ZerohopException e) {
+      throw new AssertionError(e);
+    }
+  }
+}
