@@ -14,6 +14,7 @@ import io.zerohop.shuffle.block.BlockSource;
 import io.zerohop.shuffle.block.Location;
 import io.zerohop.shuffle.fetch.BlockFetchException;
 import io.zerohop.shuffle.keeper.Keeper;
+import io.zerohop.shuffle.keeper.KeeperStats;
 import io.zerohop.shuffle.keeper.KeptTransport;
 import io.zerohop.shuffle.keeper.SegmentCopier;
 import io.zerohop.shuffle.transport.FakeStaging;
@@ -22,6 +23,7 @@ import io.zerohop.shuffle.transport.ucx.LocalChannels;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -49,9 +51,14 @@ class KeeperGpuTest {
   private final TestClock clock = TestClock.running();
   private final AtomicInteger copies = new AtomicInteger();
   private final Map<String, Map<Integer, Set<Long>>> told = new ConcurrentHashMap<>();
+  private final Set<Integer> useless = ConcurrentHashMap.newKeySet();
   private volatile IOException copierFails;
   private volatile long available = Long.MAX_VALUE;
   private ShuffleNode elsewhere;
+
+  /** Of the keeper's node, for what the keeper says; reads nothing. */
+  private ShuffleNode asking;
+
   private KeptTransport transport;
   private Keeper keeper;
   private volatile boolean ending;
@@ -60,6 +67,7 @@ class KeeperGpuTest {
   @BeforeEach
   void start() {
     base = temp.resolve("s");
+    asking = TestNodes.start(base, "asking");
     elsewhere =
         ShuffleNode.start(
             TestNodes.config(temp.resolve("other"), "elsewhere").set("node.id", "other"));
@@ -82,6 +90,7 @@ class KeeperGpuTest {
     keeper.close();
     transport.close();
     elsewhere.close();
+    asking.close();
     leaks.check();
   }
 
@@ -96,7 +105,10 @@ class KeeperGpuTest {
               if (outputs != null) {
                 told.put(executor, outputs);
               }
-              return told.getOrDefault(executor, Map.of()).keySet();
+              final Set<Integer> needed =
+                  new HashSet<>(told.getOrDefault(executor, Map.of()).keySet());
+              needed.removeAll(useless);
+              return needed;
             },
             channels::open,
             files,
@@ -115,11 +127,12 @@ class KeeperGpuTest {
   }
 
   /** As the process does, with a GPU for tests. */
-  private void copy(final SegmentCopier.Order order) throws IOException {
+  private void copy(final SegmentCopier.Order order, final Runnable beside) throws IOException {
     copies.incrementAndGet();
     if (copierFails != null) {
       throw copierFails;
     }
+    beside.run();
     try (HostDevice host = new HostDevice();
         DeviceOnlyGpu gpu = new DeviceOnlyGpu()) {
       SegmentCopier.copy(order, gpu, host, TestNodes.SECRET, Duration.ofMinutes(1));
@@ -169,7 +182,7 @@ class KeeperGpuTest {
 
   @Test
   void executorsOfOtherNodesReadWhatIsCopiedForThem() throws Exception {
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
     try (NodeProcess owner = owner("1")) {
       final BlockSource one = published(owner, 1);
       final BlockSource two = published(owner, 2);
@@ -183,7 +196,7 @@ class KeeperGpuTest {
 
   @Test
   void executorsOfTheNodeThatCannotMapItReadWhatIsCopied() throws Exception {
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
     try (NodeProcess owner = owner("1");
         ShuffleNode withoutGpu = TestNodes.start(base, "reader")) {
       final BlockSource source = published(owner, 1);
@@ -195,7 +208,7 @@ class KeeperGpuTest {
 
   @Test
   void nothingIsCopiedThatNobodyWantsElsewhere() throws Exception {
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), files());
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), files());
     try (NodeProcess owner = owner("1");
         ShuffleNode withGpu =
             ShuffleNode.start(TestNodes.linked(base, "reader", 1, POOL), new DeviceOnlyGpu())) {
@@ -219,23 +232,22 @@ class KeeperGpuTest {
   @Test
   void whatCannotBeCopiedIsComputedAgain() throws Exception {
     copierFails = new IOException("the GPU is full");
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
     try (NodeProcess owner = owner("1")) {
       final BlockSource source = published(owner, 1);
       owner.kill();
       assertLost(source);
+      TestNodes.eventually(
+          "the driver hears that all of it has gone", () -> Map.of().equals(told.get("1")));
       assertLost(source);
-      assertThat(copies).as("it is not tried again at once").hasValue(1);
-      copierFails = null;
-      clock.advance(Duration.ofMinutes(1));
-      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(copies).hasValue(1);
     }
   }
 
   @Test
   void whatHasNoRoomOnTheHostIsNotCopied() throws Exception {
     available = 0;
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), null);
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
     try (NodeProcess owner = owner("1")) {
       final BlockSource source = published(owner, 1);
       owner.kill();
@@ -246,7 +258,7 @@ class KeeperGpuTest {
 
   @Test
   void ofOneGpuWhatTheFirstExecutorHasLeftGoesToFiles() throws Exception {
-    startKeeper(UNLIMITED, (order, limit, cancelled) -> copy(order), files());
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), files());
     try (NodeProcess one = owner("1");
         NodeProcess two = owner("2")) {
       final BlockSource first = published(one, 1);
@@ -256,18 +268,84 @@ class KeeperGpuTest {
       two.kill();
       TestNodes.eventually(
           "it is in files, and its memory has gone",
-          () -> elsewhereStats().fileOutputs() == MAPS && told.containsKey("2"));
+          () -> stats().fileOutputs() == MAPS && told.containsKey("2"));
       assertThat(readAll(elsewhere, first)).containsOnlyKeys(BlockPath.STAGED);
       assertThat(copies).hasValue(1);
       assertThat(readAll(elsewhere, second)).containsOnlyKeys(BlockPath.STAGED);
-      assertThat(elsewhereStats().removedOutputs()).isZero();
+      assertThat(stats().removedOutputs()).isZero();
     }
   }
 
-  private io.zerohop.shuffle.keeper.KeeperStats elsewhereStats() {
-    try (ShuffleNode near = TestNodes.start(base, "asks")) {
-      return near.keeperStats(TestNodes.SECRET);
+  /** What is dropped while copies are made does not fail the others. */
+  @Test
+  void whatIsDroppedMeanwhileIsLeftOut() throws Exception {
+    startKeeper(
+        UNLIMITED,
+        (order, beside, limit, cancelled) -> {
+          clock.advance(Keeper.Driver.PATIENCE);
+          useless.add(1);
+          TestNodes.eventually("shuffle 1 is dropped", () -> isDropped(1));
+          copy(order, beside);
+        },
+        null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource one = published(owner, 1);
+      final BlockSource two = published(owner, 2);
+      owner.kill();
+      assertThat(readAll(elsewhere, two)).containsOnlyKeys(BlockPath.STAGED);
+      assertLost(one);
     }
+  }
+
+  private boolean isDropped(final int shuffleId) {
+    clock.advance(Duration.ofSeconds(1));
+    return useless.contains(shuffleId) && stats().leftOutputs() == MAPS;
+  }
+
+  /** A process that copies is no reader, so it does not keep from files what nobody reads. */
+  @Test
+  void whatNobodyReadsGoesFromTheGpuToFiles() throws Exception {
+    final Duration unread = Duration.ofMinutes(10);
+    startKeeper(
+        new Keeper.Limits(Long.MAX_VALUE, LONG, unread, LONG),
+        (order, beside, limit, cancelled) -> copy(order, beside),
+        files());
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      TestNodes.eventually("it is left", () -> told.containsKey("1"));
+      TestNodes.eventually(
+          "it is copied",
+          () -> {
+            clock.advance(unread);
+            return copies.get() > 0;
+          });
+      TestNodes.eventually("it is in files", () -> stats().fileOutputs() == MAPS);
+      TestNodes.eventually("its memory has gone", () -> stats().leftBytes() == 0);
+      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+    }
+  }
+
+  @Test
+  void copiesGoFirstWhereMemoryIsShort() throws Exception {
+    startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
+    try (NodeProcess owner = owner("1")) {
+      final BlockSource source = published(owner, 1);
+      owner.kill();
+      TestNodes.eventually("it is left", () -> stats().leftBytes() > 0);
+      final long without = stats().leftBytes();
+      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+      TestNodes.eventually("copies are counted", () -> stats().leftBytes() > without);
+      available = 0;
+      TestNodes.eventually("copies are gone", () -> stats().leftBytes() == without);
+      available = Long.MAX_VALUE;
+      assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+      assertThat(copies).hasValue(2);
+    }
+  }
+
+  private KeeperStats stats() {
+    return asking.keeperStats(TestNodes.SECRET);
   }
 
   /** Only memory that takes a copy is given for writing, and only until the copy is complete. */
@@ -275,9 +353,9 @@ class KeeperGpuTest {
   void nobodyGetsACopyToWriteTo() throws Exception {
     startKeeper(
         UNLIMITED,
-        (order, limit, cancelled) -> {
+        (order, beside, limit, cancelled) -> {
           assertRefused(order, "reader");
-          copy(order);
+          copy(order, beside);
           assertRefused(order, Location.COPIER);
         },
         null);

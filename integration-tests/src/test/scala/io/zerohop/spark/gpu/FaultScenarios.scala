@@ -164,8 +164,8 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
           onRead = id => if (id < FaultyQuery.Keys) awaitAll(all)),
         all)
       val before = SparkInternals.executorIds(cluster.sc)
-      Bounded.until("executors are given back", 60.seconds) {
-        SparkInternals.executorIds(cluster.sc).size < before.size
+      Bounded.until("all executors but one are given back", 60.seconds) {
+        SparkInternals.executorIds(cluster.sc).size == 1
       }
       val (answer, seen) = cluster.counted("reduce stage")(sorted(rows))
       val after = SparkInternals.executorIds(cluster.sc)

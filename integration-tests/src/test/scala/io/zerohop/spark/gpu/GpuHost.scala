@@ -110,7 +110,7 @@ object GpuHost {
   }
 
   /** What a user would submit: RAPIDS, the two keys of README.md, and what `settings` says else. */
-  def submission(mainClass: String, settings: Map[String, String]): Submission =
+  def submission(mainClass: String, settings: Map[String, String], executors: Int): Submission =
     new Submission(
       master,
       mainClass,
@@ -118,34 +118,35 @@ object GpuHost {
       Seq.empty[Path].asJava,
       jars(installation.zerohopJar).asJava,
       "2g",
-      (shape ++ accelerator ++ settings).asJava,
-      Seq(logs.toString, Executors.toString).asJava)
+      (shape(executors) ++ accelerator(executors) ++ settings).asJava,
+      Seq(logs.toString, executors.toString).asJava)
 
   /** What driver and executors have on their class path, with such a jar of ours. */
   def classPath(zerohop: Path): String = jars(zerohop).mkString(File.pathSeparator)
 
   private def jars(zerohop: Path): Seq[Path] = rapids ++ Seq(zerohop) ++ suiteJars
 
-  private def shape: Map[String, String] = Map(
-    "spark.executor.cores" -> cores.toString,
+  /** More executors than [[Executors]] share the cores of those. */
+  private def shape(executors: Int): Map[String, String] = Map(
+    "spark.executor.cores" -> (cores * Executors / executors).toString,
     "spark.cores.max" -> (cores * Executors).toString,
     "spark.shuffle.manager" -> "io.zerohop.spark.ZerohopShuffleManager",
     "spark.sql.autoBroadcastJoinThreshold" -> "-1",
     "spark.ui.enabled" -> "false") ++ ownFolder
 
-  private def accelerator: Map[String, String] =
+  private def accelerator(executors: Int): Map[String, String] =
     if (isSmoke) Map("spark.executor.memory" -> "512m")
-    else Map("spark.plugins" -> Plugins, "spark.executor.memory" -> "4g") ++
-      (if (gpus >= Executors) OwnGpu else sharedGpu)
+    else Map("spark.plugins" -> Plugins, "spark.executor.memory" -> s"${8 / executors}g") ++
+      (if (gpus >= executors) OwnGpu else sharedGpu(executors))
 
   private val OwnGpu = Map(
     "spark.executor.resource.gpu.amount" -> "1",
     "spark.task.resource.gpu.amount" -> "0.01")
 
   // Nobody asks Spark for a GPU then, and RAPIDS takes the one that it finds.
-  private def sharedGpu = Map(
+  private def sharedGpu(executors: Int) = Map(
     "spark.zerohop.device.pool.size" -> "4g",
-    "spark.rapids.memory.gpu.allocFraction" -> (0.3 / share).toString,
+    "spark.rapids.memory.gpu.allocFraction" -> (0.6 / executors / share).toString,
     "spark.rapids.memory.gpu.minAllocFraction" -> "0.01")
 
   /**

@@ -11,6 +11,9 @@ abstract class GpuSuite extends AnyFunSuite with BeforeAndAfterAll {
   /** Beside what a user would set. */
   protected def settings: Map[String, String] = Map.empty
 
+  /** How many executors there are, at most. */
+  protected def executors: Int = GpuHost.Executors
+
   /** Why this cannot run here; none if it can. */
   protected def missing: Option[String] = GpuHost.missing
 
@@ -26,7 +29,7 @@ abstract class GpuSuite extends AnyFunSuite with BeforeAndAfterAll {
 
   /** Asks the shared application. After an error another one is asked, which has nothing of it. */
   protected def ask(scenario: String): Facts = {
-    if (running.isEmpty) running = Some(GpuApplication.start(suiteName, settings))
+    if (running.isEmpty) running = Some(GpuApplication.start(suiteName, settings, executors))
     try {
       val facts = running.get.ask(scenario)
       info(facts.toString)

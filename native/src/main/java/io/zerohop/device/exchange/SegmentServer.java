@@ -473,6 +473,11 @@ public final class SegmentServer implements AutoCloseable {
     /** A new handle to a segment, which the server closes once sent; absent when it is gone. */
     @Nullable SegmentHandle export(long segmentId);
 
+    /** The same for who wants to know who asks. */
+    default @Nullable SegmentHandle export(final PeerInfo peer, final long segmentId) {
+      return export(segmentId);
+    }
+
     /**
      * Lends the peer a segment, which it writes from then on. Takes the time of one allocation.
      *

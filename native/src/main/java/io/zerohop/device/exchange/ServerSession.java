@@ -231,7 +231,7 @@ final class ServerSession {
       case KEEP:
         return handOver(seals, request.asId(), () -> directory.keep(asking, request.asId()));
       default:
-        return handOver(seals, request.asId(), () -> directory.export(request.asId()));
+        return handOver(seals, request.asId(), () -> directory.export(asking, request.asId()));
     }
   }
 

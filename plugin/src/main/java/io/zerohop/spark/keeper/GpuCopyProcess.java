@@ -6,12 +6,15 @@ import io.zerohop.shuffle.keeper.Keeper;
 import io.zerohop.shuffle.keeper.SegmentCopier;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.nio.file.Files;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.Base64;
 import java.util.List;
 import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.stream.Collectors;
@@ -39,6 +42,7 @@ public final class GpuCopyProcess {
   private static final String LIMIT = "limit";
   private static final String SECRET = "secret";
   private static final String COMMA = ",";
+  private static final String PART_OF_GPU = "MIG-";
 
   /** The last of the orders: without it, who wrote them was killed meanwhile. */
   private static final String WHOLE = "whole";
@@ -51,27 +55,47 @@ public final class GpuCopyProcess {
    * @param secret of the application
    */
   static Keeper.@Nullable Copier copier(final byte[] secret) {
-    return Files.isReadable(DRIVER) && Files.isWritable(DRIVER)
-        ? (order, limit, cancelled) -> run(order, secret, limit, cancelled)
+    return CudaDevice.missingKernels() == null && opensDriver()
+        ? (order, beside, limit, cancelled) -> run(order, secret, beside, limit, cancelled)
         : null;
+  }
+
+  /** A container may have the file of a device that it may not open. */
+  private static boolean opensDriver() {
+    try {
+      FileChannel.open(DRIVER, StandardOpenOption.READ, StandardOpenOption.WRITE).close();
+      return true;
+    } catch (final IOException e) {
+      LOG.info(
+          "GPUs cannot be used here, so nothing is copied from their memory: {}", e.toString());
+      return false;
+    }
   }
 
   static void run(
       final SegmentCopier.Order order,
       final byte[] secret,
+      final Runnable beside,
       final Duration limit,
       final BooleanSupplier cancelled)
       throws IOException {
     final ProcessBuilder builder =
         KeeperLaunch.copier(System.getProperty("java.class.path"), GpuCopyProcess.class.getName());
     // The other GPUs stay without a context, and the keeper may have been started to see one alone.
-    builder.environment().put("CUDA_VISIBLE_DEVICES", order.gpu());
+    // A part of a GPU has its GPU's UUID here, and can be chosen by its own name alone.
+    builder
+        .environment()
+        .compute(
+            "CUDA_VISIBLE_DEVICES",
+            (key, chosen) ->
+                chosen != null && chosen.startsWith(PART_OF_GPU) ? chosen : order.gpu());
     final Process process = builder.start();
     try {
       try (OutputStream out = process.getOutputStream()) {
         orders(order, secret, limit).store(out, null);
-        out.write((WHOLE + "=\n").getBytes(java.nio.charset.StandardCharsets.ISO_8859_1));
+        out.write((WHOLE + "=\n").getBytes(StandardCharsets.ISO_8859_1));
       }
+      beside.run();
       await(process, limit, cancelled);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -120,6 +144,10 @@ public final class GpuCopyProcess {
       throw new IOException("the orders ended with who wrote them");
     }
     final String gpu = orders.getProperty(GPU);
+    final Duration limit = Duration.ofMillis(Long.parseLong(orders.getProperty(LIMIT)));
+    // Also where the driver hangs, and nobody is left who ends this process.
+    CompletableFuture.delayedExecutor(2 * limit.toMillis(), TimeUnit.MILLISECONDS)
+        .execute(() -> Runtime.getRuntime().halt(1));
     try (HostDevice host = new HostDevice();
         CudaDevice device = new CudaDevice(0, CudaDevice.DEFAULT_MULTIPROCESSORS)) {
       if (!device.uuid().equals(gpu)) {
@@ -133,7 +161,7 @@ public final class GpuCopyProcess {
           device,
           host,
           Base64.getDecoder().decode(orders.getProperty(SECRET)),
-          Duration.ofMillis(Long.parseLong(orders.getProperty(LIMIT))));
+          limit);
       LOG.info("copied {} segments of {} from {}", segments.size(), orders.getProperty(NAME), gpu);
     }
   }

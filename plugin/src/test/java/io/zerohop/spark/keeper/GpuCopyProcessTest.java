@@ -30,7 +30,8 @@ class GpuCopyProcessTest {
 
   @Test
   void whoStartsItHearsThatItHasFailed() {
-    assertThatThrownBy(() -> GpuCopyProcess.run(ORDER, SECRET, Duration.ofMinutes(1), () -> false))
+    assertThatThrownBy(
+            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> false))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("ended with 1");
   }
@@ -38,10 +39,12 @@ class GpuCopyProcessTest {
   @Test
   void itEndsWhenNobodyWantsItOrItsTimeIsOver() {
     final long before = children();
-    assertThatThrownBy(() -> GpuCopyProcess.run(ORDER, SECRET, Duration.ofMinutes(1), () -> true))
+    assertThatThrownBy(
+            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> true))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("the keeper ends");
-    assertThatThrownBy(() -> GpuCopyProcess.run(ORDER, SECRET, Duration.ZERO, () -> false))
+    assertThatThrownBy(
+            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ZERO, () -> false))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("longer than");
     while (children() > before) {

@@ -254,12 +254,22 @@ final class DriverReports {
       }
     }
     isMemoryShort = !ended.isEmpty() && memory.getAsLong() <= leastMemory;
-    return !isMemoryShort || spillable.getAsBoolean()
+    return !isMemoryShort || spillable.getAsBoolean() || closeCopies(ended)
         ? null
         : ended.stream()
             .filter(executor -> executor.leftBytes() > executor.leavingBytes())
             .findFirst()
             .orElse(null);
+  }
+
+  /** Returns whether there were copies of GPU memory, which is there as before. */
+  private static boolean closeCopies(final List<KeptExecutor> ended) {
+    boolean wereAny = false;
+    for (final KeptExecutor executor : ended) {
+      final LeftMemory left = executor.left();
+      wereAny |= left != null && left.closeCopies();
+    }
+    return wereAny;
   }
 
   private void heard(

@@ -10,6 +10,7 @@ import io.zerohop.shuffle.log.ShuffleCode;
 import io.zerohop.shuffle.transport.samenode.KeptExecutor;
 import io.zerohop.shuffle.transport.samenode.LeftMemory;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +43,7 @@ final class GpuCopies {
   private final LongSupplier memory;
   private final Clock clock;
   private Housekeeping.@Nullable Chore chore;
+  private Runnable onDropped = () -> {};
   private volatile @Nullable Job next;
   private volatile boolean isCancelled;
 
@@ -70,8 +72,13 @@ final class GpuCopies {
     this.clock = clock;
   }
 
-  /** Begins to copy what is chosen, on a thread of its own. */
-  void begin(final Housekeeping by) {
+  /**
+   * Begins to copy what is chosen, on a thread of its own.
+   *
+   * @param onDropped is run when outputs were dropped, since they could not be copied
+   */
+  void begin(final Housekeeping by, final Runnable onDropped) {
+    this.onDropped = onDropped;
     chore = by.everyLong("gpu-copies", PERIOD, () -> next != null, this::copy);
   }
 
@@ -86,17 +93,26 @@ final class GpuCopies {
     if (before != null && before.from.copies().areWanted()) {
       return; // It is under way, or about to be.
     }
-    next = null;
+    next = first(executors, room);
+    if (next != null && chore != null) {
+      chore.hurry();
+    }
+  }
+
+  /** One for which readers wait, before one that is to go to a file. */
+  private static @Nullable Job first(final List<KeptExecutor> executors, final long room) {
+    Job found = null;
     for (final KeptExecutor executor : executors) {
       final LeftMemory left = executor.left();
       if (left != null && left.copies().areWanted()) {
-        next = new Job(left, Location.leftSocket(executor.socket()), room);
-        if (chore != null) {
-          chore.hurry();
+        final Job job = new Job(left, Location.leftSocket(executor.socket()), room);
+        if (left.copies().areAwaited()) {
+          return job;
         }
-        return;
+        found = found == null ? job : found;
       }
     }
+    return found;
   }
 
   private void copy() {
@@ -107,45 +123,71 @@ final class GpuCopies {
     final long begin = clock.nanos();
     final Map<Long, Long> segments = job.from.uncopied();
     final long bytes = segments.values().stream().mapToLong(size -> size).sum();
+    final boolean wereAwaited = job.from.copies().areAwaited();
     Throwable cause = null;
+    boolean areAll = false;
     try {
-      checkRoom(job, bytes);
-      segments.forEach((id, size) -> job.from.addCopy(id, host.allocate(size)));
-      copier.copy(
-          new SegmentCopier.Order(
-              folder.socket(job.socket),
-              job.socket,
-              job.from.gpu(),
-              List.copyOf(segments.keySet())),
-          START_LIMIT.plusSeconds(bytes / BYTES_PER_SECOND),
-          () -> isCancelled);
+      if (!segments.isEmpty()) { // Not dropped meanwhile.
+        copy(job, segments, bytes);
+      }
     } catch (final IOException | RuntimeException e) {
       cause = e;
+    } finally {
+      areAll = job.from.copyEnded();
     }
-    if (job.from.copyEnded()) {
+    if (!areAll && !isCancelled) {
+      ShuffleCode.LEFT_NOT_COPIED
+          .says(
+              wereAwaited
+                  ? "what an executor has left was not copied from the GPU, and is computed again"
+                  : "what an executor has left was not copied from the GPU, and stays there")
+          .at(job.from + ", " + bytes + " bytes")
+          .because(String.valueOf(cause == null ? "its process did not copy all" : cause))
+          .warn(LOG, cause);
+      onDropped.run();
+    } else if (cause == null && bytes > 0) {
       LOG.info(
           "{} bytes of GPU memory of {} were copied in {} ms",
           bytes,
           job.from,
           Duration.ofNanos(clock.since(begin)).toMillis());
-    } else if (!isCancelled) {
-      ShuffleCode.LEFT_NOT_COPIED
-          .says("the keeper did not copy from the GPU what an executor has left")
-          .at(job.from + ", " + bytes + " bytes")
-          .because(String.valueOf(cause == null ? "its process did not copy all" : cause))
-          .warn(LOG, cause);
     }
   }
 
-  private void checkRoom(final Job job, final long bytes) throws IOException {
-    final long spare =
-        Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
+  private void copy(final Job job, final Map<Long, Long> segments, final long bytes)
+      throws IOException {
     if (bytes > job.room) {
       throw new IOException(
           "the keeper may hold " + job.room + " bytes more, see spark.zerohop.keeper.size");
     }
-    if (bytes > memory.getAsLong() - spare) {
-      throw new IOException("host memory is short: " + memory.getAsLong() + " bytes are available");
+    checkMemory(bytes);
+    copier.copy(
+        new SegmentCopier.Order(
+            folder.socket(job.socket), job.socket, job.from.gpu(), List.copyOf(segments.keySet())),
+        () -> segments.forEach((id, size) -> allocate(job.from, id, size)),
+        START_LIMIT.plusSeconds(bytes / BYTES_PER_SECOND),
+        () -> isCancelled);
+  }
+
+  /** Takes some time: all pages are made. */
+  private void allocate(final LeftMemory from, final long segmentId, final long bytes) {
+    if (isCancelled || from.copies().hasMemoryFor(segmentId)) {
+      return;
+    }
+    try {
+      checkMemory(bytes);
+    } catch (final IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    from.addCopy(segmentId, host.allocate(bytes));
+  }
+
+  private void checkMemory(final long bytes) throws IOException {
+    final long available = memory.getAsLong();
+    final long spare =
+        Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
+    if (bytes > available - spare) {
+      throw new IOException("host memory is short: " + available + " bytes are available");
     }
   }
 

@@ -100,11 +100,12 @@ public final class Keeper implements AutoCloseable {
     /**
      * Copies; {@link SegmentCopier} says how. Ends early if it cannot, or need not go on.
      *
+     * @param beside is to be done once the copying has been begun, and before its end
      * @param limit of the wait
      * @param cancelled whether nobody wants the copies any more
      * @throws IOException if it has not copied all
      */
-    void copy(SegmentCopier.Order order, Duration limit, BooleanSupplier cancelled)
+    void copy(SegmentCopier.Order order, Runnable beside, Duration limit, BooleanSupplier cancelled)
         throws IOException;
   }
 
@@ -210,7 +211,7 @@ public final class Keeper implements AutoCloseable {
             driver,
             memory,
             this::hasSpillable,
-            left -> writer != null && left.copies().leave(),
+            left -> writer != null && left.leaveGpu(),
             clock);
     this.stats = count();
     mark =
@@ -261,12 +262,14 @@ public final class Keeper implements AutoCloseable {
         keeper.housekeeping.everyLong("files", SPILL, writer::isDue, () -> keeper.spill(writer));
       }
       if (copier != null && keeper.port() > 0) {
-        final GpuCopies copies = new GpuCopies(copier, folder, keeper.device, memory, clock);
-        keeper.copies = copies;
-        copies.begin(keeper.housekeeping);
+        keeper.copies = new GpuCopies(copier, folder, keeper.device, memory, clock);
       }
-      keeper.reporter =
+      final Housekeeping.Chore reporter =
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
+      keeper.reporter = reporter;
+      if (keeper.copies != null) {
+        keeper.copies.begin(keeper.housekeeping, reporter::hurry);
+      }
       return undo.keep(keeper);
     }
   }

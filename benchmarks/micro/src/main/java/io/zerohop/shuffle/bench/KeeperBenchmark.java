@@ -110,6 +110,7 @@ public final class KeeperBenchmark {
             new CountingOnAll(),
             null,
             null,
+            null,
             "",
             AvailableMemory::bytes,
             Clock.system())) {

@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * memory. Thread safe; nothing waits.
  */
 public final class HostCopies {
-  /** What could not be copied is left alone for so long. */
+  /** What could not be copied for a file is left alone for so long. */
   private static final Duration PAUSE = Duration.ofMinutes(1);
 
-  /** GPU memory that is to be free has to be within it. */
+  /** Without progress for so long, GPU memory that is to be free is given up. */
   private static final Duration LEAVE_LIMIT = Duration.ofMinutes(1);
 
   private final boolean arePossible;
@@ -36,13 +36,20 @@ public final class HostCopies {
 
   private volatile boolean areWanted;
 
-  /** When they may be made again. */
+  /** Whether somebody waits for them who cannot read the memory otherwise. */
+  private volatile boolean areAwaited;
+
+  /** When they may be made again for files. */
   @GuardedBy("this")
   private long againAt;
 
-  /** When the GPU's memory has to be free; absent if it need not be. */
+  /** When the GPU's memory is given up, unless something comes of it; absent if it may stay. */
   @GuardedBy("this")
   private @Nullable Long leaveBy;
+
+  /** The bytes in files when that was determined. */
+  @GuardedBy("this")
+  private long leftBytes;
 
   /**
    * @param arePossible whether the keeper has somebody who makes them
@@ -54,7 +61,7 @@ public final class HostCopies {
   }
 
   /**
-   * Has them made soon.
+   * Has them made soon, for a file.
    *
    * @return false if that cannot be, or failed a moment ago
    */
@@ -64,9 +71,25 @@ public final class HostCopies {
     return areMade;
   }
 
+  /**
+   * Has them made soon, for a reader.
+   *
+   * @return false if that cannot be
+   */
+  synchronized boolean await() {
+    areWanted |= arePossible;
+    areAwaited |= arePossible;
+    return arePossible;
+  }
+
   /** Whether they are to be made, or just are. */
   public boolean areWanted() {
     return areWanted;
+  }
+
+  /** Whether readers wait for them. */
+  public boolean areAwaited() {
+    return areAwaited;
   }
 
   /** Nobody makes them any more. Closes those that are not complete. */
@@ -76,18 +99,21 @@ public final class HostCopies {
     unfinished.forEach(this::close);
     againAt = areAll ? clock.nanos() : clock.in(PAUSE);
     areWanted = false;
+    areAwaited = false;
   }
 
   /**
    * Has what keeps GPU memory in use go to files, by way of copies.
    *
-   * @return whether that may still come
+   * @param bytesInFiles of the same executor
+   * @return whether that may still come: it goes on, or has not begun for long
    */
-  public synchronized boolean leave() {
+  synchronized boolean leave(final long bytesInFiles) {
     Long by = leaveBy;
-    if (by == null) {
+    if (by == null || areWanted || bytesInFiles != leftBytes) {
       by = clock.in(LEAVE_LIMIT);
       leaveBy = by;
+      leftBytes = bytesInFiles;
     }
     return arePossible && !clock.isOver(by);
   }
@@ -95,6 +121,11 @@ public final class HostCopies {
   /** Whether it is to go. */
   synchronized boolean isLeaving() {
     return leaveBy != null;
+  }
+
+  /** Whether there is memory for a copy. */
+  public synchronized boolean hasMemoryFor(final long segmentId) {
+    return copies.containsKey(segmentId);
   }
 
   /**
@@ -135,6 +166,13 @@ public final class HostCopies {
   /** Bytes of all of them. */
   synchronized long bytes() {
     return copies.values().stream().mapToLong(Segment::bytes).sum();
+  }
+
+  /** Closes those that are complete; returns whether there were any. */
+  synchronized boolean closeComplete() {
+    final Set<Long> all = new HashSet<>(complete);
+    all.forEach(this::close);
+    return !all.isEmpty();
   }
 
   /** Closes the copy of a segment, if there is one. */

@@ -236,14 +236,43 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
   }
 
   /**
-   * Nobody makes copies any more. Those that are not complete can be made again after a while.
+   * Nobody makes copies any more. What has none is dropped if somebody waits for it: it is computed
+   * again, and at once as a whole. Otherwise it stays, and can be copied after a while.
    *
    * @return whether all that is in GPU memory has been copied
    */
   public boolean copyEnded() {
     final boolean areAll = uncopied().isEmpty();
+    final boolean wereAwaited = copies.areAwaited();
     copies.ended(areAll);
+    if (wereAwaited) {
+      Set.copyOf(shuffles.keySet()).stream().filter(this::isUncopied).forEach(this::drop);
+    }
     return areAll;
+  }
+
+  private boolean isUncopied(final int shuffleId) {
+    final Left left = shuffles.get(shuffleId);
+    return left != null && isInMemory(shuffleId) && !segments.notHere(left.segments).isEmpty();
+  }
+
+  /**
+   * Closes copies; the GPU memory is there as before.
+   *
+   * @return whether there were any
+   */
+  public synchronized boolean closeCopies() {
+    catalog.unmap();
+    return copies.closeComplete();
+  }
+
+  /**
+   * Has what keeps GPU memory in use go to files.
+   *
+   * @return whether that may still come
+   */
+  public boolean leaveGpu() {
+    return copies.leave(fileBytes());
   }
 
   /** Ids of the map outputs in files, by shuffle. */
@@ -371,11 +400,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
 
   @Override
   public boolean isBeingCopied(final int shuffleId) {
-    final Left left = shuffles.get(shuffleId);
-    return left != null
-        && !isInFile(shuffleId)
-        && !segments.notHere(left.segments).isEmpty()
-        && copies.want();
+    return isUncopied(shuffleId) && copies.await();
   }
 
   private synchronized boolean readInMemory(
@@ -389,7 +414,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
 
   @Override
   public byte[] connected(final PeerInfo peer) {
-    return lanes.connected(peer);
+    return isCopier(peer) ? new byte[0] : lanes.connected(peer);
   }
 
   @Override
@@ -402,16 +427,26 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     return handle;
   }
 
-  /** Who copies GPU memory asks so for the memory that takes a copy. */
+  /** Who copies GPU memory is no reader: it has no lane, and does not keep memory from files. */
+  private static boolean isCopier(final PeerInfo peer) {
+    return peer.name().equals(Location.COPIER);
+  }
+
+  @Override
+  public @Nullable SegmentHandle export(final PeerInfo peer, final long segmentId) {
+    return isCopier(peer) ? segments.exportToCopier(segmentId) : export(segmentId);
+  }
+
+  /** It asks so for the memory that takes a copy. */
   @Override
   public @Nullable SegmentHandle keep(final PeerInfo peer, final long segmentId) {
-    return peer.name().equals(Location.COPIER) ? copies.forCopier(segmentId) : null;
+    return isCopier(peer) ? copies.forCopier(segmentId) : null;
   }
 
   /** It has made the copy. */
   @Override
   public void kept(final PeerInfo peer, final long segmentId) {
-    if (peer.name().equals(Location.COPIER)) {
+    if (isCopier(peer)) {
       copies.done(segmentId);
     }
   }
@@ -433,7 +468,9 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
 
   @Override
   public void disconnected(final PeerInfo peer) {
-    lanes.disconnected(peer);
+    if (!isCopier(peer)) {
+      lanes.disconnected(peer);
+    }
   }
 
   @Override

@@ -111,7 +111,7 @@ final class LeftSegments implements AutoCloseable {
     if (held.containsKey(segmentId)) {
       copies.add(segmentId, copy);
     } else {
-      copy.close();
+      copy.close(); // What lay there was dropped meanwhile.
     }
   }
 
@@ -175,6 +175,12 @@ final class LeftSegments implements AutoCloseable {
     return here == null
         ? null
         : new SegmentMemory(segmentId, device.map(here, "executor " + owner, PeerAccess.READ));
+  }
+
+  /** Returns a descriptor for who copies it, which the caller closes; absent if it is not held. */
+  synchronized @Nullable SegmentHandle exportToCopier(final long segmentId) {
+    final SegmentHandle handle = held.get(segmentId);
+    return handle == null ? null : copyOf(handle);
   }
 
   /** Returns a descriptor for a reader, which the caller closes; absent if it is not held. */

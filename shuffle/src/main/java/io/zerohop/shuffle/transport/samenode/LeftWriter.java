@@ -80,7 +80,7 @@ public final class LeftWriter {
         executors.stream().map(KeptExecutor::left).filter(Objects::nonNull).toList();
     all.stream()
         .filter(memory -> memory.copies().isLeaving() || memory.unreadNanos() >= unread.toNanos())
-        .filter(memory -> !memory.uncopied().isEmpty())
+        .filter(this::fits)
         .forEach(memory -> memory.copies().want());
     next =
         all.stream()
@@ -90,6 +90,12 @@ public final class LeftWriter {
                     .thenComparingLong(shuffle -> -shuffle.memory.unreadNanos()))
             .orElse(null);
     return next != null;
+  }
+
+  /** Whether there is something to copy, for which files have room. */
+  private boolean fits(final LeftMemory memory) {
+    final long bytes = memory.uncopied().values().stream().mapToLong(size -> size).sum();
+    return bytes > 0 && bytes <= folder.limit() - folder.bytes();
   }
 
   private static Stream<Integer> due(final LeftMemory memory, final long least) {
