@@ -39,6 +39,7 @@ DRAWINGS = {
     "host_tpcds_slowest": host_tpcds,
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
+    "gpu_tpcds_fat": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
     "gpu_tpcds_100": gpu_tpcds,
     "gpu_tpcds_100_one": gpu_tpcds,

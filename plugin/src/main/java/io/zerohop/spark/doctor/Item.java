@@ -91,6 +91,10 @@ public enum Item {
       "settings that keep RAPIDS' shuffles away from GPU memory: authentication, codec, mode, a"
           + " missing plugin",
       "warn: one of them does"),
+  REDUCE_TASKS(
+      "with RAPIDS: whether Spark makes [few, large reduce"
+          + " tasks](tuning.md#few-large-reduce-tasks-on-gpus)",
+      "none: it says what is faster"),
   OTHER_NODES(
       "settings that decide the path of blocks of other nodes",
       "warn: they are staged, or encryption forbids UCX although `spark.zerohop.ucx.trustedNetwork`"

@@ -216,6 +216,7 @@ final class SparkChecks {
       }
       notes.add(stepsAside());
       notes.add(gpuShuffles());
+      notes.add(reduceTasks());
       notes.add(otherNodes());
       return true;
     }
@@ -328,6 +329,16 @@ final class SparkChecks {
                   .because(obstacle)
                   .orRemedy(
                       conf.getBoolean("spark.authenticate", false) ? KEEP_AUTHENTICATION : ""));
+    }
+
+    private Finding reduceTasks() {
+      return !RapidsMode.concerns(conf)
+          ? Item.REDUCE_TASKS.skip("RAPIDS' shuffles are not Zerohop's here")
+          : Item.REDUCE_TASKS.ok(
+              RapidsMode.hasSmallReduceTasks(conf)
+                  ? "Spark makes one for each core; few, large ones are faster on GPUs, see"
+                      + " docs/tuning.md"
+                  : "their number is set");
     }
 
     private Finding otherNodes() {

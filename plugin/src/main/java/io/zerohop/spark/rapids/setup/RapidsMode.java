@@ -64,6 +64,16 @@ public final class RapidsMode {
   /** Set by the driver: features that this RAPIDS goes without, whatever the user wants. */
   private static final String WITHOUT = "spark.zerohop.internal.rapids.without";
 
+  private static final String COALESCE = "spark.sql.adaptive.coalescePartitions.";
+
+  /** Keys that decide how many reduce tasks adaptive execution makes. */
+  private static final List<String> REDUCE_TASKS =
+      List.of(
+          COALESCE + "parallelismFirst",
+          COALESCE + "minPartitionNum",
+          COALESCE + "minPartitionSize",
+          "spark.sql.adaptive.advisoryPartitionSizeInBytes");
+
   private static final long MIB = 1L << 20;
 
   private RapidsMode() {}
@@ -71,6 +81,16 @@ public final class RapidsMode {
   /** Whether the driver decided for it. */
   public static boolean isActive(final SparkConf conf) {
     return conf.getBoolean(ACTIVE, false);
+  }
+
+  /**
+   * Whether adaptive execution makes a reduce task for each core, as is Spark's default, where a
+   * GPU is faster with few, large ones. The user has set none of the keys that decide it.
+   */
+  public static boolean hasSmallReduceTasks(final SparkConf conf) {
+    return conf.getBoolean("spark.sql.adaptive.enabled", true)
+        && conf.getBoolean(COALESCE + "enabled", true)
+        && REDUCE_TASKS.stream().noneMatch(conf::contains);
   }
 
   /** Whether a feature is used with this RAPIDS, as the driver has found. */
@@ -111,6 +131,11 @@ public final class RapidsMode {
       LOG.info(
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
+      if (hasSmallReduceTasks(conf)) {
+        LOG.info(
+            "Zerohop: on GPUs few, large reduce tasks are faster than Spark's default, which is one"
+                + " for each core (docs/tuning.md)");
+      }
       final Message library = seen.library();
       if (library != null) {
         SparkCode.LIBRARY_MISSING

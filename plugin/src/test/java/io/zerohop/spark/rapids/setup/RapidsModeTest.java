@@ -251,4 +251,21 @@ class RapidsModeTest {
       assertThat(conf.getAll()).hasSize(settings);
     }
   }
+
+  @Test
+  void itKnowsWhetherTheUserHasSetHowManyReduceTasksThereAre() {
+    assertThat(RapidsMode.hasSmallReduceTasks(new SparkConf(false))).isTrue();
+    for (final String key :
+        new String[] {
+          "spark.sql.adaptive.coalescePartitions.parallelismFirst",
+          "spark.sql.adaptive.coalescePartitions.enabled",
+          "spark.sql.adaptive.enabled"
+        }) {
+      assertThat(RapidsMode.hasSmallReduceTasks(new SparkConf(false).set(key, "false"))).isFalse();
+    }
+    assertThat(
+            RapidsMode.hasSmallReduceTasks(
+                new SparkConf(false).set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "1g")))
+        .isFalse();
+  }
 }
