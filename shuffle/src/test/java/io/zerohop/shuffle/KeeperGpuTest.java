@@ -4,9 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.zerohop.device.Leaks;
+import io.zerohop.device.SegmentHandle;
 import io.zerohop.device.TestClock;
-import io.zerohop.device.ZerohopException;
 import io.zerohop.device.exchange.PeerLink;
+import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.host.HostDevice;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.block.BlockPath;
@@ -28,7 +29,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -39,8 +42,13 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(120)
 class KeeperGpuTest {
   private static final int MAPS = 4;
+
+  /** More than a segment has room for. */
+  private static final int MANY_MAPS = 14;
+
   private static final long POOL = 4 << 20;
   private static final Duration LONG = Duration.ofHours(1);
+  private static final Duration SOON = Duration.ofSeconds(5);
   private static final Keeper.Limits UNLIMITED =
       new Keeper.Limits(Long.MAX_VALUE, LONG, LONG, LONG);
 
@@ -53,7 +61,7 @@ class KeeperGpuTest {
   private final Map<String, Map<Integer, Set<Long>>> told = new ConcurrentHashMap<>();
   private final Set<Integer> useless = ConcurrentHashMap.newKeySet();
   private volatile IOException copierFails;
-  private volatile long available = Long.MAX_VALUE;
+  private volatile LongSupplier available = () -> Long.MAX_VALUE;
   private ShuffleNode elsewhere;
 
   /** Of the keeper's node, for what the keeper says; reads nothing. */
@@ -114,7 +122,7 @@ class KeeperGpuTest {
             files,
             copier,
             "1.2",
-            () -> available,
+            () -> available.getAsLong(),
             clock);
     keeping =
         new Thread(
@@ -151,18 +159,23 @@ class KeeperGpuTest {
   /** A source as it is published, once the keeper holds all of it. */
   private static BlockSource published(final NodeProcess owner, final int shuffleId)
       throws IOException {
-    owner.ask("write", shuffleId, MAPS);
+    return published(owner, shuffleId, MAPS);
+  }
+
+  private static BlockSource published(final NodeProcess owner, final int shuffleId, final int maps)
+      throws IOException {
+    owner.ask("write", shuffleId, maps);
     TestNodes.eventually(
         "all is kept",
         () -> {
           try {
-            return owner.ask("kept", shuffleId, MAPS).equals("" + MAPS);
+            return owner.ask("kept", shuffleId, maps).equals("" + maps);
           } catch (final IOException e) {
             throw new AssertionError(e);
           }
         });
     final int port = Integer.parseInt(owner.ask("keeperPort", shuffleId));
-    final BlockSource near = owner.source(shuffleId, MAPS);
+    final BlockSource near = owner.source(shuffleId, maps);
     return new BlockSource(
         near.executorId(),
         near.knownLocation().withKeeper(port),
@@ -246,7 +259,8 @@ class KeeperGpuTest {
 
   @Test
   void whatHasNoRoomOnTheHostIsNotCopied() throws Exception {
-    available = 0;
+    final long total = Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes());
+    available = () -> total / 20 + 1; // So little that nothing may be copied, and not short.
     startKeeper(UNLIMITED, (order, beside, limit, cancelled) -> copy(order, beside), null);
     try (NodeProcess owner = owner("1")) {
       final BlockSource source = published(owner, 1);
@@ -279,21 +293,37 @@ class KeeperGpuTest {
   /** What is dropped while copies are made does not fail the others. */
   @Test
   void whatIsDroppedMeanwhileIsLeftOut() throws Exception {
+    final AtomicInteger gone = new AtomicInteger();
     startKeeper(
         UNLIMITED,
         (order, beside, limit, cancelled) -> {
           clock.advance(Keeper.Driver.PATIENCE);
           useless.add(1);
           TestNodes.eventually("shuffle 1 is dropped", () -> isDropped(1));
+          gone.set(order.segments().size() - there(order));
           copy(order, beside);
         },
         null);
     try (NodeProcess owner = owner("1")) {
-      final BlockSource one = published(owner, 1);
+      final BlockSource one = published(owner, 1, MANY_MAPS);
       final BlockSource two = published(owner, 2);
       owner.kill();
       assertThat(readAll(elsewhere, two)).containsOnlyKeys(BlockPath.STAGED);
       assertLost(one);
+      assertThat(gone).as("segments in which only shuffle 1 lay").hasPositiveValue();
+    }
+  }
+
+  private static int there(final SegmentCopier.Order order) {
+    try (PeerLink link =
+        PeerLink.connect(order.socket(), Location.COPIER, order.name(), TestNodes.SECRET, SOON)) {
+      int there = 0;
+      for (final long id : order.segments()) {
+        try (SegmentHandle handle = link.fetch(id, SOON)) {
+          there += handle == null ? 0 : 1;
+        }
+      }
+      return there;
     }
   }
 
@@ -307,7 +337,7 @@ class KeeperGpuTest {
   void whatNobodyReadsGoesFromTheGpuToFiles() throws Exception {
     final Duration unread = Duration.ofMinutes(10);
     startKeeper(
-        new Keeper.Limits(Long.MAX_VALUE, LONG, unread, LONG),
+        new Keeper.Limits(Long.MAX_VALUE, Duration.ofDays(3650), unread, LONG),
         (order, beside, limit, cancelled) -> copy(order, beside),
         files());
     try (NodeProcess owner = owner("1")) {
@@ -336,9 +366,8 @@ class KeeperGpuTest {
       final long without = stats().leftBytes();
       assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
       TestNodes.eventually("copies are counted", () -> stats().leftBytes() > without);
-      available = 0;
+      available = () -> keeper.leftBytes() > without ? 0 : Long.MAX_VALUE;
       TestNodes.eventually("copies are gone", () -> stats().leftBytes() == without);
-      available = Long.MAX_VALUE;
       assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
       assertThat(copies).hasValue(2);
     }
@@ -351,28 +380,36 @@ class KeeperGpuTest {
   /** Only memory that takes a copy is given for writing, and only until the copy is complete. */
   @Test
   void nobodyGetsACopyToWriteTo() throws Exception {
+    final List<SegmentHandle> given = new CopyOnWriteArrayList<>();
+    final AtomicInteger asked = new AtomicInteger();
     startKeeper(
         UNLIMITED,
         (order, beside, limit, cancelled) -> {
-          assertRefused(order, "reader");
+          asked.addAndGet(ask(order, "reader", given));
           copy(order, beside);
-          assertRefused(order, Location.COPIER);
+          asked.addAndGet(ask(order, Location.COPIER, given));
         },
         null);
     try (NodeProcess owner = owner("1")) {
       final BlockSource source = published(owner, 1);
       owner.kill();
       assertThat(readAll(elsewhere, source)).containsOnlyKeys(BlockPath.STAGED);
+      TestNodes.eventually("both have asked", () -> asked.get() == 2);
+      assertThat(given).isEmpty();
+    } finally {
+      given.forEach(SegmentHandle::close);
     }
   }
 
-  private static void assertRefused(final SegmentCopier.Order order, final String name) {
+  private static int ask(
+      final SegmentCopier.Order order, final String name, final List<SegmentHandle> given) {
     try (PeerLink link =
-        PeerLink.connect(
-            order.socket(), name, order.name(), TestNodes.SECRET, Duration.ofSeconds(5))) {
-      assertThat(link.keep(order.segments().get(0), Duration.ofSeconds(5))).isNull();
-    } catch (final ZerohopException e) {
-      throw new AssertionError(e);
+        PeerLink.connect(order.socket(), name, order.name(), TestNodes.SECRET, SOON)) {
+      final SegmentHandle handle = link.keep(order.segments().get(0), SOON);
+      if (handle != null) {
+        given.add(handle);
+      }
+      return 1;
     }
   }
 }

@@ -326,6 +326,9 @@ final class FarReads implements ControlService {
     int answered = 0;
     try {
       final ByteBuffer answer = answer(there, read);
+      if (there.isBeingCopied(read.shuffleId())) {
+        return false; // Copies that it would have been read from were closed meanwhile.
+      }
       answered = answer.remaining();
       settle(reserved, answered);
       asked.answer.accept(answer);

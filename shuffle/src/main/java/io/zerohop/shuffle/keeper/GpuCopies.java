@@ -34,7 +34,10 @@ final class GpuCopies {
   /** Of a slow copy. */
   private static final long BYTES_PER_SECOND = 256L << 20;
 
-  /** So much of the machine's or container's memory is left to others. */
+  /** As large as the process that copies may get. */
+  private static final long PROCESS_BYTES = 256L << 20;
+
+  /** So much of the machine's or container's memory is left to others, and more goes first. */
   private static final int SPARE_PART = 20;
 
   private final Keeper.Copier copier;
@@ -171,7 +174,8 @@ final class GpuCopies {
 
   /** Takes some time: all pages are made. */
   private void allocate(final LeftMemory from, final long segmentId, final long bytes) {
-    if (isCancelled || from.copies().hasMemoryFor(segmentId)) {
+    final boolean isGone = !from.uncopied().containsKey(segmentId);
+    if (isCancelled || isGone || from.copies().hasMemoryFor(segmentId)) {
       return;
     }
     try {
@@ -186,7 +190,7 @@ final class GpuCopies {
     final long available = memory.getAsLong();
     final long spare =
         Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
-    if (bytes > available - spare) {
+    if (bytes > available - spare - PROCESS_BYTES) {
       throw new IOException("host memory is short: " + available + " bytes are available");
     }
   }

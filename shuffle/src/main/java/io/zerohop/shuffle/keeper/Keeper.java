@@ -268,7 +268,12 @@ public final class Keeper implements AutoCloseable {
           keeper.housekeeping.everyLong("reports", REPORT, () -> true, keeper.reports::report);
       keeper.reporter = reporter;
       if (keeper.copies != null) {
-        keeper.copies.begin(keeper.housekeeping, reporter::hurry);
+        keeper.copies.begin(
+            keeper.housekeeping,
+            () -> {
+              keeper.farReads.round(); // Those who wait hear of it before all of it is closed.
+              reporter.hurry();
+            });
       }
       return undo.keep(keeper);
     }

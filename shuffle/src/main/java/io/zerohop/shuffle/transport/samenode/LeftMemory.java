@@ -245,7 +245,7 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
     final boolean areAll = uncopied().isEmpty();
     final boolean wereAwaited = copies.areAwaited();
     copies.ended(areAll);
-    if (wereAwaited) {
+    if (wereAwaited && !areAll) {
       Set.copyOf(shuffles.keySet()).stream().filter(this::isUncopied).forEach(this::drop);
     }
     return areAll;
@@ -257,11 +257,14 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
   }
 
   /**
-   * Closes copies; the GPU memory is there as before.
+   * Closes copies, unless more of them are just made; the GPU memory is there as before.
    *
    * @return whether there were any
    */
   public synchronized boolean closeCopies() {
+    if (copies.areWanted()) {
+      return false;
+    }
     catalog.unmap();
     return copies.closeComplete();
   }
@@ -269,10 +272,13 @@ public final class LeftMemory implements SegmentDirectory, LeftBlocks, AutoClose
   /**
    * Has what keeps GPU memory in use go to files.
    *
-   * @return whether that may still come
+   * @return whether that may still come, or is done but for readers
    */
   public boolean leaveGpu() {
-    return copies.leave(fileBytes());
+    final boolean isDone =
+        shuffles.entrySet().stream()
+            .noneMatch(shuffle -> isInMemory(shuffle.getKey()) && shuffle.getValue().isOnGpu());
+    return isDone || copies.leave(fileBytes());
   }
 
   /** Ids of the map outputs in files, by shuffle. */
