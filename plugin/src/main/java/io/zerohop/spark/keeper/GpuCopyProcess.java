@@ -2,6 +2,7 @@ package io.zerohop.spark.keeper;
 
 import io.zerohop.device.cuda.CudaDevice;
 import io.zerohop.device.host.HostDevice;
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.keeper.Keeper;
 import io.zerohop.shuffle.keeper.SegmentCopier;
 import java.io.IOException;
@@ -53,10 +54,11 @@ public final class GpuCopyProcess {
    * Returns what starts such processes; absent if GPUs cannot be used here.
    *
    * @param secret of the application
+   * @param clock by which limits pass
    */
-  static Keeper.@Nullable Copier copier(final byte[] secret) {
+  static Keeper.@Nullable Copier copier(final byte[] secret, final Clock clock) {
     return CudaDevice.missingKernels() == null && opensDriver()
-        ? (order, beside, limit, cancelled) -> run(order, secret, beside, limit, cancelled)
+        ? (order, beside, limit, cancelled) -> run(order, secret, beside, limit, cancelled, clock)
         : null;
   }
 
@@ -77,7 +79,8 @@ public final class GpuCopyProcess {
       final byte[] secret,
       final Runnable beside,
       final Duration limit,
-      final BooleanSupplier cancelled)
+      final BooleanSupplier cancelled,
+      final Clock clock)
       throws IOException {
     final ProcessBuilder builder =
         KeeperLaunch.copier(System.getProperty("java.class.path"), GpuCopyProcess.class.getName());
@@ -96,7 +99,7 @@ public final class GpuCopyProcess {
         out.write((WHOLE + "=\n").getBytes(StandardCharsets.ISO_8859_1));
       }
       beside.run();
-      await(process, limit, cancelled);
+      await(process, limit, cancelled, clock);
     } catch (final InterruptedException e) {
       Thread.currentThread().interrupt();
       throw new IOException("the keeper ends", e);
@@ -120,14 +123,17 @@ public final class GpuCopyProcess {
   }
 
   private static void await(
-      final Process process, final Duration limit, final BooleanSupplier cancelled)
+      final Process process,
+      final Duration limit,
+      final BooleanSupplier cancelled,
+      final Clock clock)
       throws IOException, InterruptedException {
-    final long begin = System.nanoTime();
+    final long end = clock.in(limit);
     while (!process.waitFor(SLICE.toMillis(), TimeUnit.MILLISECONDS)) {
       if (cancelled.getAsBoolean()) {
         throw new IOException("the keeper ends");
       }
-      if (System.nanoTime() - begin > limit.toNanos()) {
+      if (clock.isOver(end)) {
         throw new IOException("it took longer than " + limit);
       }
     }

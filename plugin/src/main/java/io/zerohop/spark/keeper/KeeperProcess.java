@@ -159,7 +159,7 @@ public final class KeeperProcess {
                     : null,
                 files(
                     spark, conf.keeper(), dirs, share == null ? Long.MAX_VALUE : share.fileBytes()),
-                GpuCopyProcess.copier(secret),
+                GpuCopyProcess.copier(secret, Clock.system()),
                 JarVersion.own(),
                 AvailableMemory::bytes,
                 Clock.system());

@@ -3,6 +3,7 @@ package io.zerohop.spark.keeper;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.zerohop.device.posix.Clock;
 import io.zerohop.shuffle.keeper.SegmentCopier.Order;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -31,7 +32,9 @@ class GpuCopyProcessTest {
   @Test
   void whoStartsItHearsThatItHasFailed() {
     assertThatThrownBy(
-            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> false))
+            () ->
+                GpuCopyProcess.run(
+                    ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> false, Clock.system()))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("ended with 1");
   }
@@ -40,11 +43,15 @@ class GpuCopyProcessTest {
   void itEndsWhenNobodyWantsItOrItsTimeIsOver() {
     final long before = children();
     assertThatThrownBy(
-            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> true))
+            () ->
+                GpuCopyProcess.run(
+                    ORDER, SECRET, () -> {}, Duration.ofMinutes(1), () -> true, Clock.system()))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("the keeper ends");
     assertThatThrownBy(
-            () -> GpuCopyProcess.run(ORDER, SECRET, () -> {}, Duration.ZERO, () -> false))
+            () ->
+                GpuCopyProcess.run(
+                    ORDER, SECRET, () -> {}, Duration.ZERO, () -> false, Clock.system()))
         .isInstanceOf(IOException.class)
         .hasMessageContaining("longer than");
     while (children() > before) {
