@@ -64,11 +64,16 @@ abstract class KeeperNodes extends NodesSuite {
       }).getOrElse(Vector.empty)
     }
 
-  /** As `NodeCluster` names them. */
+  /** As `NodeCluster` names them; not those that a run before left, since it was killed. */
   private def folders(node: Node): Seq[Path] =
     Using.resource(Files.list(Paths.get("/tmp"))) {
-      _.iterator.asScala.filter(_.getFileName.toString.startsWith(s"zh-${node.id}")).toVector
+      _.iterator.asScala.filter { folder =>
+        folder.getFileName.toString.startsWith(s"zh-${node.id}") &&
+        Files.getLastModifiedTime(folder).toInstant.isAfter(begin)
+      }.toVector
     }
+
+  private val begin = ProcessHandle.current.info.startInstant.get
 }
 
 /** The same with Spark's own proof and encryption. */
