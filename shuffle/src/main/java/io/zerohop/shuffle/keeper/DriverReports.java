@@ -45,8 +45,7 @@ final class DriverReports {
   private final Clock clock;
 
   /** With less available, the machine's or container's memory is short. */
-  private final long leastMemory =
-      Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
+  private final long leastMemory = leastMemory();
 
   /** What the driver was told of each executor, by the name of its socket. */
   private final Map<String, Map<Integer, Set<Long>>> told = new HashMap<>();
@@ -93,6 +92,11 @@ final class DriverReports {
     this.leavesGpu = leavesGpu;
     this.clock = clock;
     this.limitAt = clock.nanos();
+  }
+
+  /** Bytes of the machine's or container's memory that are left to others. */
+  static long leastMemory() {
+    return Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
   }
 
   /** Map outputs that were removed because memory was short. */

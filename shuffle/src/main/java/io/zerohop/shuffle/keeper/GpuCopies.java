@@ -2,7 +2,6 @@ package io.zerohop.shuffle.keeper;
 
 import io.zerohop.device.Device;
 import io.zerohop.device.exchange.SocketFolder;
-import io.zerohop.device.host.AvailableMemory;
 import io.zerohop.device.posix.Clock;
 import io.zerohop.device.posix.Housekeeping;
 import io.zerohop.shuffle.block.Location;
@@ -36,9 +35,6 @@ final class GpuCopies {
 
   /** As large as the process that copies may get. */
   private static final long PROCESS_BYTES = 256L << 20;
-
-  /** So much of the machine's or container's memory is left to others, and more goes first. */
-  private static final int SPARE_PART = 20;
 
   private final Keeper.Copier copier;
   private final SocketFolder folder;
@@ -126,8 +122,8 @@ final class GpuCopies {
     final long begin = clock.nanos();
     final Map<Long, Long> segments = job.from.uncopied();
     final long bytes = segments.values().stream().mapToLong(size -> size).sum();
-    final boolean wereAwaited = job.from.copies().areAwaited();
     Throwable cause = null;
+    boolean wereAwaited = false;
     boolean areAll = false;
     try {
       if (!segments.isEmpty()) { // Not dropped meanwhile.
@@ -136,6 +132,7 @@ final class GpuCopies {
     } catch (final IOException | RuntimeException e) {
       cause = e;
     } finally {
+      wereAwaited = job.from.copies().areAwaited(); // Also by who came while it was copied.
       areAll = job.from.copyEnded();
     }
     if (!areAll && !isCancelled) {
@@ -188,9 +185,7 @@ final class GpuCopies {
 
   private void checkMemory(final long bytes) throws IOException {
     final long available = memory.getAsLong();
-    final long spare =
-        Math.min(AvailableMemory.machineTotalBytes(), AvailableMemory.limitBytes()) / SPARE_PART;
-    if (bytes > available - spare - PROCESS_BYTES) {
+    if (bytes > available - DriverReports.leastMemory() - PROCESS_BYTES) {
       throw new IOException("host memory is short: " + available + " bytes are available");
     }
   }

@@ -106,7 +106,7 @@ public final class HostCopies {
    * Has what keeps GPU memory in use go to files, by way of copies.
    *
    * @param bytesInFiles of the same executor
-   * @return whether that may still come: it goes on, or has not begun for long
+   * @return whether that may still come: copies are wanted, or files have grown within a minute
    */
   synchronized boolean leave(final long bytesInFiles) {
     Long by = leaveBy;
