@@ -1,10 +1,10 @@
 package io.zerohop.spark.sent;
 
 import io.zerohop.device.posix.Deadline;
-import io.zerohop.shuffle.TestNodes;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 
 /** A moment of the first transfer between two executors, as a network sees it. */
 enum TransferStep {
@@ -23,8 +23,8 @@ enum TransferStep {
   private static final int OPEN = 1;
   private static final int MIDDLE = 3;
 
-  /** Messages do so once they are granted, much earlier; less than half of the request's limit. */
-  private static final Duration BEGINS = Duration.ofSeconds(5);
+  /** Both waits hold a connection up, which Spark ends after a second in which nothing passes. */
+  private static final Duration HELD_UP = Duration.ofMillis(300);
 
   /** What is done then. */
   interface Action {
@@ -76,16 +76,22 @@ enum TransferStep {
       public void begins(final UploadId id) throws IOException {
         if (id.kind() == UploadId.MESSAGE) {
           begun.incrementAndGet();
-        } else if (id.type() == UploadId.ANSWER && id.place() > OPEN && haveBegun()) {
-          TestNodes.eventually(
-              "all messages have come", () -> owner.stats().receiveBuffers().sendingBytes() == 0);
+        } else if (id.type() == UploadId.ANSWER && id.place() > OPEN && haveCome()) {
           action.run();
         }
       }
 
-      /** The answer is not of a transfer if they do not: that is the next one, behind it. */
-      private boolean haveBegun() {
-        return Deadline.in(BEGINS).await(() -> begun.get() > 0, millis -> Thread.sleep(1));
+      /**
+       * Not so at an answer that is not of a transfer, nor at one with another transfer behind it
+       * on the way; no such answer is the last.
+       */
+      private boolean haveCome() {
+        return isSoon(() -> begun.get() > 0)
+            && isSoon(() -> owner.stats().receiveBuffers().sendingBytes() == 0);
+      }
+
+      private boolean isSoon(final BooleanSupplier condition) {
+        return Deadline.in(HELD_UP).await(condition, millis -> Thread.sleep(1));
       }
     };
   }
