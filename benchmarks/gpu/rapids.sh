@@ -74,7 +74,8 @@
 #               (each executor sees one GPU, as in containers), +nopeers (none can map another's GPU
 #               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of
 #               zerohop: map tasks wait for their copies), +keeper (of zerohop: with a keeper),
-#               +fat (reduce tasks of FAT, 256m, by adaptive execution, instead of many),
+#               +fat (reduce tasks of FAT, 256m, by adaptive execution, in all stages), +many (of
+#               zerohop: as many as Spark makes by default),
 #               +unsummed (of zerohop: blocks have no checksums), +before (of zerohop: the jar of
 #               another tree, which BEFORE names), +tight (little GPU memory)
 #   ROUNDS      5

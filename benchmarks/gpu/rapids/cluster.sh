@@ -201,7 +201,9 @@ vary() { # a variation of a contender
         --conf spark.rapids.shuffle.kudo.serializer.read.mode=GPU"
       ;;
     keeper) echo "--conf spark.zerohop.keeper=true" ;;
-    # Few reduce tasks of a size for GPUs.
+    # As many reduce tasks as Spark makes.
+    many) echo "--conf spark.zerohop.rapids.coalesce.size=0" ;;
+    # Few reduce tasks of a size for GPUs, in all stages.
     fat)
       echo "--conf spark.sql.adaptive.coalescePartitions.parallelismFirst=false
         --conf spark.sql.adaptive.advisoryPartitionSizeInBytes=${FAT:-256m}"
@@ -215,7 +217,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, fat, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, many, fat, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac

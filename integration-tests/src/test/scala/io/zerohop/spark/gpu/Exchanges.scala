@@ -32,11 +32,13 @@ object Exchanges extends AdaptiveSparkPlanHelper {
     }
 
   private def adaptiveFacts(plan: SparkPlan): Map[String, Any] = {
-    val parts = collect(plan) {
+    val reads = collect(plan) {
       case read if read.getClass.getSimpleName.contains("Shuffle") =>
         specs(read)
-    }.flatten
+    }
+    val parts = reads.flatten
     Map(
+      "reduce_tasks" -> reads.map(_.size).maxOption.getOrElse(0),
       "skewed" -> parts.exists(_.isInstanceOf[PartialReducerPartitionSpec]),
       "coalesced" -> parts.exists {
         case CoalescedPartitionSpec(first, end, _) => end - first > 1

@@ -36,6 +36,13 @@ class GpuSettingsSuite extends GpuSuite {
     }
   }
 
+  test("spark.zerohop.rapids.coalesce.size=0: as many reduce tasks as Spark makes") {
+    needsRapids()
+    asked()("merge_join")(facts => assert(facts.number("reduce_tasks") === 1, facts))
+    asked("spark.zerohop.rapids.coalesce.size" -> "0")("merge_join")(facts =>
+      assert(facts.number("reduce_tasks") > 1, facts))
+  }
+
   test("spark.zerohop.device.asyncCommit=false: map tasks wait for their copies") {
     needsRapids()
     asked("spark.zerohop.device.asyncCommit" -> "false")("group_by", "join", "round_robin") {

@@ -38,6 +38,7 @@ object Questions {
   val all: Map[String, Question] = Map(
     "group_by" -> Question(GroupBy),
     "join" -> Question(Join),
+    "merge_join" -> Question(Join.replace("SELECT", "SELECT /*+ MERGE(b) */")),
     "round_robin" -> Question(RoundRobin),
     "checksums_group_by" -> Question(GroupBy, settings = Checksums),
     "checksums_join" -> Question(Join, settings = Checksums),

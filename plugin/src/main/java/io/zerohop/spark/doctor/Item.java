@@ -92,9 +92,8 @@ public enum Item {
           + " missing plugin",
       "warn: one of them does"),
   REDUCE_TASKS(
-      "with RAPIDS: whether Spark makes [few, large reduce"
-          + " tasks](tuning.md#few-large-reduce-tasks-on-gpus)",
-      "none: it says what is faster"),
+      "with RAPIDS: how [reduce tasks](tuning.md#few-large-reduce-tasks-on-gpus) get their size",
+      "none: it says what decides"),
   OTHER_NODES(
       "settings that decide the path of blocks of other nodes",
       "warn: they are staged, or encryption forbids UCX although `spark.zerohop.ucx.trustedNetwork`"

@@ -334,11 +334,7 @@ final class SparkChecks {
     private Finding reduceTasks() {
       return !RapidsMode.concerns(conf)
           ? Item.REDUCE_TASKS.skip("RAPIDS' shuffles are not Zerohop's here")
-          : Item.REDUCE_TASKS.ok(
-              RapidsMode.hasSmallReduceTasks(conf)
-                  ? "Spark makes one for each core; few, large ones are faster on GPUs, see"
-                      + " docs/tuning.md"
-                  : "their number is set");
+          : Item.REDUCE_TASKS.ok(RapidsMode.reduceTasks(conf));
     }
 
     private Finding otherNodes() {

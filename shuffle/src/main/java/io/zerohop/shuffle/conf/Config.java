@@ -400,7 +400,18 @@ public record Config(
               doc =
                   "Bytes of a RAPIDS map task that are packed by one launch. The task holds as much"
                       + " memory until then.")
-          long packSize) {}
+          long packSize,
+      @Key(
+              name = "rapids.coalesce.size",
+              value = "256m",
+              min = "0",
+              max = "16g",
+              since = "0.3.0",
+              doc =
+                  "Size up to which reduce tasks are coalesced in stages whose operators all run on"
+                      + " the GPU ([which](tuning.md#few-large-reduce-tasks-on-gpus)). 0 leaves"
+                      + " Spark's tasks as they are. Can be set per session.")
+          long coalesceSize) {}
 
   /** The pool in GPU memory, and copies there. */
   public record DeviceMemory(

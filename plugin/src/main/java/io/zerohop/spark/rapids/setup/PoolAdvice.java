@@ -10,9 +10,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Advises on RAPIDS' memory pool if an exchange to many partitions uses RAPIDS' own split ({@link
- * KudoExtension.KudoRule}). cudf allocates for each partition, and tasks contend for the driver's
- * pool (docs/rapids.md, "Many partitions"). The pool is the user's choice, so it is left as it is.
- * For the driver; thread safe.
+ * KudoRule}). cudf allocates for each partition, and tasks contend for the driver's pool
+ * (docs/rapids.md, "Many partitions"). The pool is the user's choice, so it is left as it is. For
+ * the driver; thread safe.
  */
 public final class PoolAdvice {
   public static final String POOL = "spark.rapids.memory.gpu.pool";

@@ -26,6 +26,8 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
+import java.util.stream.Stream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.network.util.JavaUtils;
 import org.jspecify.annotations.Nullable;
@@ -66,8 +68,8 @@ public final class RapidsMode {
 
   private static final String COALESCE = "spark.sql.adaptive.coalescePartitions.";
 
-  /** Keys that decide how many reduce tasks adaptive execution makes. */
-  private static final List<String> REDUCE_TASKS =
+  /** Keys by which a user decides how many reduce tasks adaptive execution makes. */
+  static final List<String> REDUCE_TASKS =
       List.of(
           COALESCE + "parallelismFirst",
           COALESCE + "minPartitionNum",
@@ -84,13 +86,25 @@ public final class RapidsMode {
   }
 
   /**
-   * Whether adaptive execution makes a reduce task for each core, as is Spark's default, where a
-   * GPU is faster with few, large ones. The user has set none of the keys that decide it.
+   * Returns in words how reduce tasks of RAPIDS get their size, by the settings of all sessions.
    */
-  public static boolean hasSmallReduceTasks(final SparkConf conf) {
-    return conf.getBoolean("spark.sql.adaptive.enabled", true)
-        && conf.getBoolean(COALESCE + "enabled", true)
-        && REDUCE_TASKS.stream().noneMatch(conf::contains);
+  public static String reduceTasks(final SparkConf conf) {
+    final String coalesce = COALESCE + "enabled";
+    final Optional<String> off =
+        Stream.of("spark.sql.adaptive.enabled", coalesce)
+            .filter(key -> !conf.getBoolean(key, true))
+            .findFirst();
+    if (off.isPresent()) {
+      return "Spark coalesces none, since " + off.get() + " is false";
+    }
+    final Optional<String> set = REDUCE_TASKS.stream().filter(conf::contains).findFirst();
+    if (set.isPresent()) {
+      return "Spark decides, since " + set.get() + " is set";
+    }
+    final long size = ZerohopConf.of(conf).rapids().coalesceSize();
+    return size == 0
+        ? "Spark decides, since " + CoalesceRule.KEY + " is 0"
+        : "coalesced up to " + size / MIB + " MiB in stages that run on the GPU";
   }
 
   /** Whether a feature is used with this RAPIDS, as the driver has found. */
@@ -131,11 +145,7 @@ public final class RapidsMode {
       LOG.info(
           "Zerohop: RAPIDS' shuffles stay in GPU memory, in up to {} of it per executor",
           PoolSizing.isDevicePoolSet(conf) ? pool / MIB + " MiB" : "a fifth");
-      if (hasSmallReduceTasks(conf)) {
-        LOG.info(
-            "Zerohop: on GPUs few, large reduce tasks are faster than Spark's default, which is one"
-                + " for each core (docs/tuning.md)");
-      }
+      LOG.info("Zerohop: reduce tasks: {} (docs/tuning.md)", reduceTasks(conf));
       final Message library = seen.library();
       if (library != null) {
         SparkCode.LIBRARY_MISSING
@@ -209,7 +219,7 @@ public final class RapidsMode {
   /** Sessions are made after this, and RAPIDS adds its own likewise. */
   private static void addExtension(final SparkConf conf) {
     final String set = conf.get(EXTENSIONS, "").trim();
-    final String ours = KudoExtension.class.getName();
+    final String ours = RapidsExtension.class.getName();
     if (!Arrays.asList(set.split("\\s*,\\s*")).contains(ours)) {
       conf.set(EXTENSIONS, set.isEmpty() ? ours : set + "," + ours);
     }

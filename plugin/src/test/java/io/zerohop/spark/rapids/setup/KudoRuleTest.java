@@ -2,7 +2,6 @@ package io.zerohop.spark.rapids.setup;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.zerohop.spark.rapids.setup.KudoExtension.KudoRule;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;

@@ -55,7 +55,7 @@ class RapidsModeTest {
 
   @Test
   void ourRuleComesBesideTheUsersExtensionsOnce() {
-    final String ours = KudoExtension.class.getName();
+    final String ours = RapidsExtension.class.getName();
     final SparkConf conf = conf();
     RapidsMode.prepare(conf, KNOWN);
     assertThat(conf.get(RapidsMode.EXTENSIONS)).isEqualTo(ours);
@@ -253,19 +253,26 @@ class RapidsModeTest {
   }
 
   @Test
-  void itKnowsWhetherTheUserHasSetHowManyReduceTasksThereAre() {
-    assertThat(RapidsMode.hasSmallReduceTasks(new SparkConf(false))).isTrue();
+  void itSaysWhatDecidesTheSizeOfReduceTasks() {
+    assertThat(RapidsMode.reduceTasks(new SparkConf(false)))
+        .isEqualTo("coalesced up to 256 MiB in stages that run on the GPU");
     for (final String key :
         new String[] {
           "spark.sql.adaptive.coalescePartitions.parallelismFirst",
-          "spark.sql.adaptive.coalescePartitions.enabled",
-          "spark.sql.adaptive.enabled"
+          "spark.sql.adaptive.coalescePartitions.minPartitionNum",
+          "spark.sql.adaptive.advisoryPartitionSizeInBytes"
         }) {
-      assertThat(RapidsMode.hasSmallReduceTasks(new SparkConf(false).set(key, "false"))).isFalse();
+      assertThat(RapidsMode.reduceTasks(new SparkConf(false).set(key, "1")))
+          .isEqualTo("Spark decides, since " + key + " is set");
     }
-    assertThat(
-            RapidsMode.hasSmallReduceTasks(
-                new SparkConf(false).set("spark.sql.adaptive.advisoryPartitionSizeInBytes", "1g")))
-        .isFalse();
+    for (final String key :
+        new String[] {
+          "spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled"
+        }) {
+      assertThat(RapidsMode.reduceTasks(new SparkConf(false).set(key, "false")))
+          .isEqualTo("Spark coalesces none, since " + key + " is false");
+    }
+    assertThat(RapidsMode.reduceTasks(new SparkConf(false).set(CoalesceRule.KEY, "0")))
+        .isEqualTo("Spark decides, since " + CoalesceRule.KEY + " is 0");
   }
 }
