@@ -38,6 +38,7 @@ DRAWINGS = {
     "host_tpcds": host_tpcds,
     "host_tpcds_slowest": host_tpcds,
     "gpu_tpcds": gpu_tpcds,
+    "gpu_tpcds_one": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_fat": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,

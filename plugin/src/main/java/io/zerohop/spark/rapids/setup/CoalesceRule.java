@@ -75,7 +75,7 @@ final class CoalesceRule extends Rule<SparkPlan> {
       };
 
   /**
-   * What a task reads of all shuffles that were coalesced alike.
+   * Partitions that a task reads, of all shuffles that were coalesced alike.
    *
    * @param start the first partition
    * @param end behind the last one
