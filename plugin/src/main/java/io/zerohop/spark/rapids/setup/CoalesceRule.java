@@ -224,7 +224,7 @@ final class CoalesceRule extends Rule<SparkPlan> {
     }
   }
 
-  /** What runs in the tasks of one stage, down to the exchanges that it reads. */
+  /** Operators that run in the tasks of one stage, down to the exchanges that it reads. */
   private static final class Stage {
     private final IdentityHashMap<SparkPlan, Read> reads = new IdentityHashMap<>();
     private boolean isOnGpu = true;
