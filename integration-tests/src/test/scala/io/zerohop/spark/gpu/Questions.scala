@@ -38,7 +38,10 @@ object Questions {
   val all: Map[String, Question] = Map(
     "group_by" -> Question(GroupBy),
     "join" -> Question(Join),
-    "merge_join" -> Question(Join.replace("SELECT", "SELECT /*+ MERGE(b) */")),
+    // Partitions are so small that Spark coalesces them.
+    "merge_join" -> Question(
+      Join.replace("SELECT", "SELECT /*+ MERGE(b) */"),
+      settings = Map("spark.sql.shuffle.partitions" -> "200")),
     "round_robin" -> Question(RoundRobin),
     "checksums_group_by" -> Question(GroupBy, settings = Checksums),
     "checksums_join" -> Question(Join, settings = Checksums),

@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.regex.Pattern;
+import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
@@ -90,10 +91,21 @@ final class CoalesceRule extends Rule<SparkPlan> {
         || RapidsMode.REDUCE_TASKS.stream().anyMatch(conf()::contains)) {
       return plan;
     }
-    final String set = conf().getConfString(KEY, null);
-    final long size =
-        set == null ? ZerohopConf.of(env.conf()).rapids().coalesceSize() : Keys.size(set);
+    final long size = size(env.conf());
     return size <= 0 ? plan : coalesced(plan, size);
+  }
+
+  /** A session may set it, too. */
+  private long size(final SparkConf conf) {
+    final String set = conf().getConfString(KEY, null);
+    if (set == null) {
+      return ZerohopConf.of(conf).rapids().coalesceSize();
+    }
+    try {
+      return Keys.size(set);
+    } catch (final IllegalArgumentException e) {
+      throw new IllegalArgumentException(KEY + "=" + set + " is no size such as 256m", e);
+    }
   }
 
   private static SparkPlan coalesced(final SparkPlan plan, final long size) {

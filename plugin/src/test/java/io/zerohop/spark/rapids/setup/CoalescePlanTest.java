@@ -3,6 +3,7 @@ package io.zerohop.spark.rapids.setup;
 import static org.apache.spark.sql.functions.col;
 import static org.apache.spark.sql.functions.expr;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.nvidia.spark.rapids.GpuExec;
 import java.util.ArrayList;
@@ -323,5 +324,13 @@ class CoalescePlanTest {
     assertThat(tasks(plan)).as("the user decides").isEqualTo(asTheyWere(reads));
     spark.conf().unset(SMALL);
     assertThat(tasks(plan)).containsExactly(1, 1);
+  }
+
+  @Test
+  void aSizeThatIsNoneIsNamedWithItsKey() {
+    spark.conf().set(CoalesceRule.KEY, "much");
+    assertThatThrownBy(() -> tasks(new GpuShuffleExchangeExec(new OnGpu(onGpu(joined)))))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining(CoalesceRule.KEY + "=much");
   }
 }
