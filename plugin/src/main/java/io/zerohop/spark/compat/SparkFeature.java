@@ -14,6 +14,7 @@ public enum SparkFeature {
       "blocks of other nodes are staged",
       "compat.SparkLinks$Peers"),
   UCX("the control channel of path ucx", "blocks of other nodes are sent or staged"),
+  COALESCE("few, large reduce tasks on GPUs", "their number is Spark's"),
   GPU("RAPIDS' shuffles in GPU memory", "they go through host memory"),
   SQL_ROWS("copying rows of Spark SQL as they are", "they go through Spark's serializer"),
   QUERIES(

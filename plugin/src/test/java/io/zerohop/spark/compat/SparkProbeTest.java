@@ -42,6 +42,7 @@ class SparkProbeTest {
     final Map<SparkFeature, List<String>> users = new EnumMap<>(SparkFeature.class);
     users.put(SparkFeature.SENT, List.of("sent/", "compat/SparkLinks$Peers"));
     users.put(SparkFeature.UCX, List.of("control/"));
+    users.put(SparkFeature.COALESCE, List.of("rapids/setup/CoalesceRule"));
     users.put(SparkFeature.GPU, List.of("rapids/"));
     users.put(
         SparkFeature.SQL_ROWS,
@@ -220,7 +221,13 @@ class SparkProbeTest {
     assertLost(
         new SparkWithout("org.apache.spark.sql.execution.SparkPlan", "makeCopy"),
         "SparkPlan makeCopy",
+        SparkFeature.COALESCE,
         SparkFeature.GPU);
+    assertLost(
+        new SparkWithout(
+            "org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec", "mapStats"),
+        "ShuffleQueryStageExec mapStats",
+        SparkFeature.COALESCE);
     assertLost(
         SparkWithout.declared("org.apache.spark.shuffle.BlockStoreShuffleReader", "<init>"),
         "BlockStoreShuffleReader <init>",

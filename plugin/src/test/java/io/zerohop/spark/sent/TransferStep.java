@@ -82,8 +82,8 @@ enum TransferStep {
       }
 
       /**
-       * Not so at an answer that is not of a transfer, nor at one with another transfer behind it
-       * on the way; no such answer is the last.
+       * Returns false at an answer that belongs to no transfer, and at one with another transfer
+       * behind it on the connection. The last answer is neither.
        */
       private boolean haveCome() {
         return isSoon(() -> begun.get() > 0)

@@ -1,6 +1,5 @@
 package io.zerohop.spark.rapids.setup;
 
-import io.zerohop.shuffle.conf.Keys;
 import io.zerohop.spark.conf.ZerohopConf;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -64,8 +63,8 @@ final class CoalesceRule extends Rule<SparkPlan> {
   /** Expressions of RAPIDS that are evaluated row by row on a core. */
   private static final Pattern ROW_EXPRESSION = Pattern.compile("RowBased|CpuBridge");
 
-  /** With less data than that for each executor, some have no task: so many in a full one. */
-  private static final int LEAST_PARTS = 8;
+  /** A task for each executor gets at least the maximum size divided by this. */
+  private static final int SPREAD = 8;
 
   private static final ClassValue<Boolean> ON_GPU =
       new ClassValue<>() {
@@ -92,20 +91,13 @@ final class CoalesceRule extends Rule<SparkPlan> {
       return plan;
     }
     final long size = size(env.conf());
-    return size <= 0 ? plan : coalesced(plan, size);
+    return size == 0 ? plan : coalesced(plan, size);
   }
 
   /** A session may set it, too. */
   private long size(final SparkConf conf) {
     final String set = conf().getConfString(KEY, null);
-    if (set == null) {
-      return ZerohopConf.of(conf).rapids().coalesceSize();
-    }
-    try {
-      return Keys.size(set);
-    } catch (final IllegalArgumentException e) {
-      throw new IllegalArgumentException(KEY + "=" + set + " is no size such as 256m", e);
-    }
+    return ZerohopConf.of(set == null ? conf : conf.clone().set(KEY, set)).rapids().coalesceSize();
   }
 
   private static SparkPlan coalesced(final SparkPlan plan, final long size) {
@@ -126,11 +118,11 @@ final class CoalesceRule extends Rule<SparkPlan> {
   }
 
   /**
-   * Coalesces further.
+   * Groups neighbouring ranges.
    *
-   * @param bytes that are read of each range
-   * @param target bytes that a task should read, and no two ranges together exceed
-   * @return how many neighbours each task reads
+   * @param bytes of each range
+   * @param target maximum bytes of a group of several
+   * @return how many ranges each task reads
    */
   static List<Integer> tasks(final long[] bytes, final long target) {
     final long total = Arrays.stream(bytes).sum();
@@ -154,13 +146,16 @@ final class CoalesceRule extends Rule<SparkPlan> {
     return counts;
   }
 
-  /** What a task should read: no more than {@code size}, and less where executors would idle. */
+  /**
+   * Returns how many bytes a task should read: less than {@code size} if executors would idle
+   * otherwise.
+   */
   static long target(final long total, final int executors, final long size) {
-    return Math.min(size, Math.max(total / executors, Math.max(1, size / LEAST_PARTS)));
+    return Math.min(size, Math.max(total / executors, Math.max(1, size / SPREAD)));
   }
 
   private static int executors() {
-    // The driver is one of them, but for a driver that runs the tasks.
+    // The driver is counted, too. In local mode it is the only one, and runs the tasks.
     return Math.max(1, SparkSession.active().sparkContext().getExecutorMemoryStatus().size() - 1);
   }
 

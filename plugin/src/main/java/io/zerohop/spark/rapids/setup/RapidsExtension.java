@@ -1,10 +1,13 @@
 package io.zerohop.spark.rapids.setup;
 
+import io.zerohop.spark.compat.SparkFeature;
+import io.zerohop.spark.compat.SparkProbe;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.SparkSessionExtensions;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.jspecify.annotations.Nullable;
 import scala.runtime.AbstractFunction1;
 import scala.runtime.BoxedUnit;
 
@@ -36,14 +39,18 @@ public final class RapidsExtension extends AbstractFunction1<SparkSessionExtensi
     }
   }
 
-  /** A range partitioning of {@link KudoRule} samples its input as it is planned by then. */
+  /**
+   * Applies {@link CoalesceRule} first: a range partitioning of {@link KudoRule} samples the plan
+   * below it.
+   */
   private static final class Both extends Rule<SparkPlan> {
-    private final CoalesceRule first = new CoalesceRule();
-    private final KudoRule second = new KudoRule();
+    private final @Nullable CoalesceRule coalesce =
+        SparkProbe.here().has(SparkFeature.COALESCE) ? new CoalesceRule() : null;
+    private final KudoRule kudo = new KudoRule();
 
     @Override
     public SparkPlan apply(final SparkPlan plan) {
-      return second.apply(first.apply(plan));
+      return kudo.apply(coalesce == null ? plan : coalesce.apply(plan));
     }
   }
 }

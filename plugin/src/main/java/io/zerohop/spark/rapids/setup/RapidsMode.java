@@ -101,6 +101,10 @@ public final class RapidsMode {
     if (set.isPresent()) {
       return "Spark decides, since " + set.get() + " is set";
     }
+    final String lacks = SparkProbe.here().missing(SparkFeature.COALESCE);
+    if (lacks != null) {
+      return "Spark decides, since " + lacks;
+    }
     final long size = ZerohopConf.of(conf).rapids().coalesceSize();
     return size == 0
         ? "Spark decides, since " + CoalesceRule.KEY + " is 0"
