@@ -29,8 +29,7 @@ class ProfilesSuite extends AnyFunSuite {
   private val suitesPom = XML.loadFile(repository.resolve("integration-tests/pom.xml").toFile)
 
   test("each suite is run by verify or by a profile") {
-    val found =
-      suites(Paths.get(classOf[ProfilesSuite].getProtectionDomain.getCodeSource.getLocation.toURI))
+    val found = suites(ownClasses)
     assert(found.contains(classOf[ProfilesSuite]) && found.size > 50)
     assert(found.flatMap(unreached(_, commands(rootPom))) === Nil)
   }
@@ -62,6 +61,19 @@ class ProfilesSuite extends AnyFunSuite {
     for (profile <- rootPom \ "profiles" \ "profile"; set <- profile \ "properties" \ "_"
       if isTags(set.label))
       assert(wanted(s"$${${set.label}}"), (profile \ "id").text)
+  }
+
+  test("skips.txt has as many tests of a suite for GPUs as the suite") {
+    val list = Files.readAllLines(repository.resolve("integration-tests/checks/skips.txt")).asScala
+    val Line = "[a-z,-]+ +([0-9]+) +([^ ]+)".r
+    val listed = list.collect {
+      case Line(tests, suite) => suite -> tests.toInt
+    }.groupMapReduce(_._1)(_._2)(_ + _)
+    val written = suites(ownClasses).filter(_.isAnnotationPresent(classOf[RunBy.Gpu])).map { one =>
+      one.getName -> one.getConstructor().newInstance().asInstanceOf[Suite].testNames.size
+    }
+    assert(written.size > 10)
+    assert(written.filterNot(one => listed.get(one._1).contains(one._2)) === Nil)
   }
 
   test("CI runs verify, and then -Pfull") {
@@ -137,6 +149,9 @@ private object ProfilesSuite {
   private class Untagged(reason: String) extends AnyFunSuite {
     test(s"nobody runs this: $reason")(fail())
   }
+
+  private def ownClasses: Path =
+    Paths.get(classOf[ProfilesSuite].getProtectionDomain.getCodeSource.getLocation.toURI)
 
   private def isTags(property: String): Boolean =
     property.startsWith("suites.") && property != "suites.skip"
