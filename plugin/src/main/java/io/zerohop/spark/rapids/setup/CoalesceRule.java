@@ -12,6 +12,7 @@ import java.util.Set;
 import java.util.regex.Pattern;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkStatusTracker;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.rules.Rule;
@@ -20,6 +21,7 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.BroadcastQueryStageExec;
 import org.apache.spark.sql.execution.adaptive.ShuffleQueryStageExec;
 import org.apache.spark.sql.execution.exchange.ENSURE_REQUIREMENTS$;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeLike;
 import org.jspecify.annotations.Nullable;
 import scala.Some;
 import scala.collection.Seq;
@@ -37,14 +39,19 @@ import scala.runtime.AbstractPartialFunction;
  * <ul>
  *   <li>whose operators are all RAPIDS' own, and call no Python or row functions: others keep a
  *       core busy for each task;
- *   <li>whose output goes to an exchange: the number of tasks of a last stage is the number of
- *       files that it writes, or of partitions that somebody reads;
+ *   <li>without nested loops: their work does not follow from the bytes that they read, and Spark
+ *       makes their tasks smaller for that reason;
+ *   <li>whose output goes to an exchange that Spark needs itself. The number of tasks of a last
+ *       stage is the number of files that it writes, or of partitions that somebody reads; and
+ *       where a user asked for the exchange, Spark splits a large partition of it between the tasks
+ *       that wrote it;
  *   <li>all of whose shuffles were coalesced by Spark, for its own needs: not where the user asked
  *       for partitions, and not where Spark split a skewed one.
  * </ul>
  *
  * <p>Shuffles that Spark coalesced in the same way stay coalesced in the same way, since a join
- * reads partition n of both. For the driver. Thread safe.
+ * reads partition n of both. Others share the maximum size, since a union may read several of them
+ * in one task. For the driver. Thread safe.
  */
 final class CoalesceRule extends Rule<SparkPlan> {
   static final String KEY = "spark.zerohop.rapids.coalesce.size";
@@ -57,8 +64,12 @@ final class CoalesceRule extends Rule<SparkPlan> {
 
   private static final String GPU_OPERATOR = "com.nvidia.spark.rapids.GpuExec";
 
-  /** Operators of RAPIDS that have processes of Python work for them. */
-  private static final Pattern PYTHON_OPERATOR = Pattern.compile("Python|Pandas|Arrow");
+  /**
+   * Operators of RAPIDS that have processes of Python work for them, and those that compare each
+   * row of one side with each of the other.
+   */
+  private static final Pattern KEPT_APART =
+      Pattern.compile("Python|Pandas|Arrow|CartesianProduct|NestedLoopJoin");
 
   /** Expressions of RAPIDS that are evaluated row by row on a core. */
   private static final Pattern ROW_EXPRESSION = Pattern.compile("RowBased|CpuBridge");
@@ -70,7 +81,7 @@ final class CoalesceRule extends Rule<SparkPlan> {
       new ClassValue<>() {
         @Override
         protected Boolean computeValue(final Class<?> type) {
-          return isGpuOperator(type) && !PYTHON_OPERATOR.matcher(type.getSimpleName()).find();
+          return isGpuOperator(type) && !KEPT_APART.matcher(type.getSimpleName()).find();
         }
       };
 
@@ -110,6 +121,9 @@ final class CoalesceRule extends Rule<SparkPlan> {
 
           @Override
           public SparkPlan apply(final SparkPlan exchange) {
+            if (exchange instanceof ShuffleExchangeLike shuffle && !isForSpark(shuffle)) {
+              return exchange;
+            }
             final Stage stage = new Stage();
             exchange.mapChildren(stage.visitor());
             return stage.canCoalesce() ? exchange.mapChildren(stage.coalescer(size)) : exchange;
@@ -147,16 +161,27 @@ final class CoalesceRule extends Rule<SparkPlan> {
   }
 
   /**
-   * Returns how many bytes a task should read: less than {@code size} if executors would idle
-   * otherwise.
+   * Returns how many bytes of shuffles that are coalesced alike a task should read.
+   *
+   * @param total bytes of these shuffles
+   * @param executors among which they should be spread
+   * @param size maximum of a task
+   * @param groups how many such groups of shuffles the stage reads
    */
-  static long target(final long total, final int executors, final long size) {
-    return Math.min(size, Math.max(total / executors, Math.max(1, size / SPREAD)));
+  static long target(final long total, final int executors, final long size, final int groups) {
+    return Math.max(1, Math.min(size / groups, Math.max(total / executors, size / SPREAD)));
   }
 
+  /** Asks nobody: the driver's own list of executors, which its events keep. */
   private static int executors() {
-    // The driver is counted, too. In local mode it is the only one, and runs the tasks.
-    return Math.max(1, SparkSession.active().sparkContext().getExecutorMemoryStatus().size() - 1);
+    // The driver is listed, too. In local mode it is the only one, and runs the tasks.
+    final SparkStatusTracker status = SparkSession.active().sparkContext().statusTracker();
+    return Math.max(1, status.getExecutorInfos().length - 1);
+  }
+
+  /** Whether Spark put the exchange there for its own needs, and no user asked for it. */
+  private static boolean isForSpark(final ShuffleExchangeLike shuffle) {
+    return shuffle.shuffleOrigin() == (Object) ENSURE_REQUIREMENTS$.MODULE$;
   }
 
   private static boolean isExchange(final SparkPlan node) {
@@ -180,7 +205,7 @@ final class CoalesceRule extends Rule<SparkPlan> {
     /** Null if it is not one that Spark coalesced for its own needs. */
     static @Nullable Read of(final SparkPlan node) {
       if (!(node.productElement(0) instanceof ShuffleQueryStageExec shuffle)
-          || shuffle.shuffle().shuffleOrigin() != (Object) ENSURE_REQUIREMENTS$.MODULE$
+          || !isForSpark(shuffle.shuffle())
           || shuffle.mapStats().isEmpty()) {
         return null;
       }
@@ -313,7 +338,9 @@ final class CoalesceRule extends Rule<SparkPlan> {
       final Map<List<Range>, List<Integer>> tasks = new HashMap<>();
       bytes.forEach(
           (specs, sums) ->
-              tasks.put(specs, tasks(sums, target(Arrays.stream(sums).sum(), executors, size))));
+              tasks.put(
+                  specs,
+                  tasks(sums, target(Arrays.stream(sums).sum(), executors, size, bytes.size()))));
       return tasks;
     }
   }

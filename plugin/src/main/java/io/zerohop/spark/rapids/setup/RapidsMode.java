@@ -74,7 +74,9 @@ public final class RapidsMode {
           COALESCE + "parallelismFirst",
           COALESCE + "minPartitionNum",
           COALESCE + "minPartitionSize",
-          "spark.sql.adaptive.advisoryPartitionSizeInBytes");
+          "spark.sql.adaptive.advisoryPartitionSizeInBytes",
+          // Its older name.
+          "spark.sql.adaptive.shuffle.targetPostShuffleInputSize");
 
   private static final long MIB = 1L << 20;
 

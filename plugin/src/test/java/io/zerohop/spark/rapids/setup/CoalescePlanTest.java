@@ -24,6 +24,10 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.adaptive.AQEShuffleReadExec;
 import org.apache.spark.sql.execution.adaptive.AdaptiveSparkPlanExec;
 import org.apache.spark.sql.execution.adaptive.ResultQueryStageExec;
+import org.apache.spark.sql.execution.exchange.REBALANCE_PARTITIONS_BY_COL$;
+import org.apache.spark.sql.execution.exchange.REPARTITION_BY_COL$;
+import org.apache.spark.sql.execution.exchange.REPARTITION_BY_NUM$;
+import org.apache.spark.sql.execution.exchange.ShuffleOrigin;
 import org.apache.spark.sql.rapids.execution.GpuCustomShuffleReaderExec;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
@@ -60,6 +64,13 @@ class CoalescePlanTest {
   private static final class GpuArrowEvalPythonExec extends OnGpu {
     private GpuArrowEvalPythonExec(final SparkPlan child) {
       super(child);
+    }
+  }
+
+  /** The same, with each row of one side beside each of the other. */
+  private static final class GpuCartesianProductExec extends OnGpu {
+    private GpuCartesianProductExec(final SparkPlan... sides) {
+      super(sides);
     }
   }
 
@@ -274,9 +285,31 @@ class CoalescePlanTest {
   }
 
   @Test
+  void nestedLoopsHaveSparksTasks() {
+    final SparkPlan[] reads = onGpu(joined);
+    assertThat(tasks(new GpuShuffleExchangeExec(new GpuCartesianProductExec(reads))))
+        .isEqualTo(asTheyWere(reads));
+  }
+
+  @Test
   void partitionsThatTheUserAskedForStayApart() {
     final SparkPlan[] reads = onGpu(repartitioned);
     assertThat(tasks(new GpuShuffleExchangeExec(new OnGpu(reads)))).isEqualTo(asTheyWere(reads));
+  }
+
+  /** Spark splits a partition of a rebalance between the tasks that wrote it. */
+  @Test
+  void whatAUserAskedForIsWrittenBySparksTasks() {
+    final SparkPlan[] reads = onGpu(joined);
+    for (final Object origin :
+        List.of(
+            REBALANCE_PARTITIONS_BY_COL$.MODULE$,
+            REPARTITION_BY_COL$.MODULE$,
+            REPARTITION_BY_NUM$.MODULE$)) {
+      final SparkPlan exchange =
+          new GpuShuffleExchangeExec((ShuffleOrigin) origin, new OnGpu(reads));
+      assertThat(tasks(exchange)).as(origin.toString()).isEqualTo(asTheyWere(reads));
+    }
   }
 
   @Test
@@ -311,6 +344,22 @@ class CoalescePlanTest {
     final SparkPlan other = new GpuCustomShuffleReaderExec(joined.get(0).child(), others);
     assertThat(tasks(new GpuShuffleExchangeExec(new OnGpu(new OnGpu(reads), other))))
         .containsExactly(1, 1, 1);
+  }
+
+  @Test
+  void branchesOfAUnionShareTheMaximum() {
+    final SparkPlan read = onGpu(joined)[0];
+    final SparkPlan alone = new GpuShuffleExchangeExec(new OnGpu(read));
+    final SparkPlan[] branches = new SparkPlan[4];
+    for (int i = 0; i < branches.length; i++) {
+      branches[i] =
+          new GpuCustomShuffleReaderExec(
+              joined.get(0).child(), joined.get(0).partitionSpecs().drop(i).toSeq());
+    }
+    spark.conf().set(CoalesceRule.KEY, "60000");
+    final int least = tasks(alone).get(0);
+    assertThat(tasks(new GpuShuffleExchangeExec(new OnGpu(branches))).get(0))
+        .isGreaterThan(2 * least);
   }
 
   @Test

@@ -9,7 +9,7 @@ import org.junit.jupiter.api.RepeatedTest;
 import org.junit.jupiter.api.RepetitionInfo;
 import org.junit.jupiter.api.Test;
 
-/** What it does with plans is seen by {@code CoalescePlansSuite}, and on GPUs. */
+/** What it does with plans is seen by {@link CoalescePlanTest}, and on GPUs. */
 class CoalesceRuleTest {
   private static final long MIB = 1L << 20;
 
@@ -41,9 +41,17 @@ class CoalesceRuleTest {
 
   @Test
   void aTaskReadsLessWhereExecutorsWouldIdle() {
-    assertThat(CoalesceRule.target(10_000 * MIB, 4, 256 * MIB)).isEqualTo(256 * MIB);
-    assertThat(CoalesceRule.target(400 * MIB, 4, 256 * MIB)).isEqualTo(100 * MIB);
-    assertThat(CoalesceRule.target(40 * MIB, 4, 256 * MIB)).isEqualTo(32 * MIB);
-    assertThat(CoalesceRule.target(0, 4, 1)).isEqualTo(1);
+    assertThat(CoalesceRule.target(10_000 * MIB, 4, 256 * MIB, 1)).isEqualTo(256 * MIB);
+    assertThat(CoalesceRule.target(400 * MIB, 4, 256 * MIB, 1)).isEqualTo(100 * MIB);
+    assertThat(CoalesceRule.target(40 * MIB, 4, 256 * MIB, 1)).isEqualTo(32 * MIB);
+    assertThat(CoalesceRule.target(0, 4, 1, 1)).isEqualTo(1);
+  }
+
+  @Test
+  void groupsOfShufflesShareTheMaximum() {
+    assertThat(CoalesceRule.target(10_000 * MIB, 4, 256 * MIB, 4)).isEqualTo(64 * MIB);
+    assertThat(CoalesceRule.target(40 * MIB, 4, 256 * MIB, 4)).isEqualTo(32 * MIB);
+    assertThat(CoalesceRule.target(40 * MIB, 4, 256 * MIB, 300)).isEqualTo(256 * MIB / 300);
+    assertThat(CoalesceRule.target(40 * MIB, 4, 3, 5)).isEqualTo(1);
   }
 }
