@@ -48,6 +48,17 @@ if [ -f "$output" ] && [ -f "$facts" ] && [ -f "$stamp" ] && [ "$(sed -n 1p "$st
   exit 0
 fi
 
+known="$("$nvcc" --list-gpu-code)"
+unknown=""
+for arch in $archs; do
+  echo "$known" | grep -qx "sm_$arch" || unknown="$unknown sm_$arch"
+done
+if [ -n "$unknown" ]; then
+  echo "ERROR: $nvcc does not know$unknown: use nvcc of CUDA 12.8 or later, or name your GPUs'" \
+    "architectures, such as ZEROHOP_CUDA_ARCHS=80 for an A100 or 90 for an H100" >&2
+  exit 1
+fi
+
 mkdir -p "$(dirname "$output")"
 targets="" names=""
 for arch in $archs; do
