@@ -192,3 +192,23 @@ def growth(run, folder):
     return markdown(
         ["map tasks x partitions", "blocks", *(f"{c}, s" for c in cases), "times as fast"], body
     )
+
+
+def host_processor(run, _):
+    """Seconds of executors' processors by part, and each part's share."""
+    parts = {}
+    for row in run["rows"]:
+        parts.setdefault(row["part"], {})[row["case"]] = row["seconds"]
+    cases = in_order(row["case"] for row in run["rows"])
+    sums = {case: sum(found.get(case, 0) for found in parts.values()) for case in cases}
+    body = [
+        [
+            part,
+            *(f"{found.get(case, 0):.1f}" for case in cases),
+            *(f"{100 * found.get(case, 0) / sums[case]:.1f} %" for case in cases),
+        ]
+        for part, found in parts.items()
+    ]
+    body.append(["**all**", *(f"{sums[case]:.1f}" for case in cases), *([""] * len(cases))])
+    heading = ["part", *(f"{case}, s" for case in cases), *(f"{case}, share" for case in cases)]
+    return markdown(heading, body)

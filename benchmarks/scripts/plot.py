@@ -13,7 +13,15 @@ from again_tables import gpu_blocks_again, host_again
 from copy_tables import alltoall, gather, host_link, signal
 from exchange_tables import exchanges, gpu_memory, tax
 from headline_tables import headline
-from host_tables import between, growth, host_fifth, host_job, host_memory, spill
+from host_tables import (
+    between,
+    growth,
+    host_fifth,
+    host_job,
+    host_memory,
+    host_processor,
+    spill,
+)
 from provenance import age_of, gpu_provenance, provenance
 from query_tables import gpu_tpcds, gpu_tpcds_check, host_tpcds, operators, tpch
 
@@ -37,6 +45,7 @@ DRAWINGS = {
     "gpu_tax": tax,
     "host_tpcds": host_tpcds,
     "host_tpcds_slowest": host_tpcds,
+    "host_processor": host_processor,
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_one": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
