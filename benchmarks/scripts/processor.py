@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a shuffle's own work is of the processor time of executors, beside all else they do.
 
-Usage, for two systems in turns:
+Usage, for two systems whose queries alternate:
   mkdir -p STACKS
   benchmarks/scripts/run.sh tpcds --iterations 2 --queries ... --out RUN.json --conf \
     spark.executor.extraJavaOptions=-agentpath:LIBRARY=start,event=cpu,interval=5ms,collapsed,file=STACKS/%p.collapsed
