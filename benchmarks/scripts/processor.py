@@ -10,10 +10,10 @@ Usage, for two systems whose queries alternate:
 LIBRARY is libasyncProfiler.so of async-profiler 4 (Apache-2.0; tools.profiler:async-profiler on Maven
 Central). STACKS has a file for each executor, with a line for each stack and how often it was seen.
 
-A sample belongs to the compiler, to the virtual machine (mostly garbage collection), to Netty's and
-Spark's threads for messages, or to tasks. Of a task, it is the shuffle's if its stack has a frame of a
-writer, reader, serializer or codec below the last frame of an operator: what a writer's iterator
-computes is not the shuffle's.
+A sample belongs to the compiler, to the virtual machine (mostly garbage collection), to the shuffle, to
+Netty's and Spark's threads for messages, or to other work, mostly of tasks. It is the shuffle's if its
+stack has a frame of a writer, reader, serializer or codec that no frame of an operator follows: what a
+writer's iterator computes is not the shuffle's.
 """
 
 import collections
@@ -24,6 +24,8 @@ from pathlib import Path
 
 from measurements import text
 
+# Its value has a path of this machine.
+AGENT = "spark.executor.extraJavaOptions"
 SECONDS_A_SAMPLE = 0.005
 COMPILER = re.compile(r"CompileBroker|C2Compiler|Compiler::compile_method")
 MACHINE = re.compile(r"WorkerThread|GangWorker|VMThread|G1Service|ConcurrentG1|VM_Operation")
@@ -51,7 +53,7 @@ def part(stack):
     # The processor that Zerohop's own threads take is the shuffle's too.
     if last(SHUFFLE, frames) > last(OPERATOR, frames):
         return "shuffle"
-    return "messages" if MESSAGES.search(stack) else "other work of tasks"
+    return "messages" if MESSAGES.search(stack) else "other work"
 
 
 def executor(file):
@@ -77,7 +79,9 @@ def main(run_file, stacks):
         for case, seconds in sorted(found.items(), reverse=True)
         for name, value in seconds.most_common()
     ]
-    setting = run["setting"] | {"conf": {}, "queries": len({row["query"] for row in run["rows"]})}
+    conf = {key: value for key, value in run["setting"]["conf"].items() if key != AGENT}
+    queries = len({row["query"] for row in run["rows"]})
+    setting = run["setting"] | {"conf": conf, "queries": queries}
     head = {name: run[name] for name in ("commit", "date", "host")}
     sys.stdout.write(text({"bench": "host_processor"} | head | {"setting": setting, "rows": rows}))
 

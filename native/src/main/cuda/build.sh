@@ -48,17 +48,6 @@ if [ -f "$output" ] && [ -f "$facts" ] && [ -f "$stamp" ] && [ "$(sed -n 1p "$st
   exit 0
 fi
 
-known="$("$nvcc" --list-gpu-code)"
-unknown=""
-for arch in $archs; do
-  echo "$known" | grep -qx "sm_$arch" || unknown="$unknown sm_$arch"
-done
-if [ -n "$unknown" ]; then
-  echo "ERROR: $nvcc does not know$unknown: use nvcc of CUDA 12.8 or later, or name your GPUs'" \
-    "architectures, such as ZEROHOP_CUDA_ARCHS=80 for an A100 or 90 for an H100" >&2
-  exit 1
-fi
-
 mkdir -p "$(dirname "$output")"
 targets="" names=""
 for arch in $archs; do
@@ -67,8 +56,13 @@ for arch in $archs; do
   newest="$arch"
 done
 # shellcheck disable=SC2086
-"$nvcc" -std=c++17 -O3 --threads 2 -Werror all-warnings -fatbin $targets \
-  "-gencode=arch=compute_$newest,code=compute_$newest" -o "$output.part" -I "$headers" "$source"
+if ! "$nvcc" -std=c++17 -O3 --threads 2 -Werror all-warnings -fatbin $targets \
+  "-gencode=arch=compute_$newest,code=compute_$newest" -o "$output.part" -I "$headers" "$source"; then
+  echo "ERROR: $nvcc does not compile for$names: if it does not know one of these, use nvcc of" \
+    "CUDA 12.8 or later, or name your GPUs' architectures, such as ZEROHOP_CUDA_ARCHS=80 for an" \
+    "A100 or 90 for an H100" >&2
+  exit 1
+fi
 mv "$output.part" "$output"
 echo "zerohop.kernels=${names# } compute_$newest" > "$facts"
 printf '%s\n%s\n' "$inputs" "$sources" > "$stamp"

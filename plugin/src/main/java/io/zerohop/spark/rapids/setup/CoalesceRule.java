@@ -40,7 +40,7 @@ import scala.runtime.AbstractPartialFunction;
  *   <li>whose operators are all RAPIDS' own, and call no Python or row functions: others keep a
  *       core busy for each task;
  *   <li>without nested loops: their work does not follow from the bytes that they read, and Spark
- *       makes their tasks smaller for that reason;
+ *       makes their tasks smaller for that reason, from 4.0.2 on;
  *   <li>whose output goes to an exchange that Spark needs itself. The number of tasks of a last
  *       stage is the number of files that it writes, or of partitions that somebody reads; and
  *       where a user asked for the exchange, Spark splits a large partition of it between the tasks
@@ -77,7 +77,7 @@ final class CoalesceRule extends Rule<SparkPlan> {
   /** A task for each executor gets at least the maximum size divided by this. */
   private static final int SPREAD = 8;
 
-  private static final ClassValue<Boolean> ON_GPU =
+  private static final ClassValue<Boolean> LARGE_TASKS =
       new ClassValue<>() {
         @Override
         protected Boolean computeValue(final Class<?> type) {
@@ -259,10 +259,10 @@ final class CoalesceRule extends Rule<SparkPlan> {
   /** Operators that run in the tasks of one stage, down to the exchanges that it reads. */
   private static final class Stage {
     private final IdentityHashMap<SparkPlan, Read> reads = new IdentityHashMap<>();
-    private boolean isOnGpu = true;
+    private boolean allowsLargeTasks = true;
 
     private boolean canCoalesce() {
-      return isOnGpu && !reads.isEmpty();
+      return allowsLargeTasks && !reads.isEmpty();
     }
 
     /** Children are visited by a method whose signature is the same for Scala 2.12 and 2.13. */
@@ -280,14 +280,14 @@ final class CoalesceRule extends Rule<SparkPlan> {
       if (node.getClass().getName().equals(READ)) {
         final Read read = Read.of(node);
         if (read == null) {
-          isOnGpu = false;
+          allowsLargeTasks = false;
         } else {
           reads.put(node, read);
         }
       } else if (node instanceof ShuffleQueryStageExec || isExchange(node)) {
-        isOnGpu = false; // Its number of partitions is not ours to say.
+        allowsLargeTasks = false; // Its number of partitions is not ours to say.
       } else if (!(node instanceof BroadcastQueryStageExec)) {
-        isOnGpu &= ON_GPU.get(node.getClass()) && !callsRowFunctions(node);
+        allowsLargeTasks &= LARGE_TASKS.get(node.getClass()) && !callsRowFunctions(node);
         node.mapChildren(visitor());
       }
     }
