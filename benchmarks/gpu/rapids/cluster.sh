@@ -203,6 +203,10 @@ vary() { # a variation of a contender
     keeper) echo "--conf spark.zerohop.keeper=true" ;;
     # As many reduce tasks as Spark makes.
     many) echo "--conf spark.zerohop.rapids.coalesce.size=0" ;;
+    # Reduce tasks of another size than our default, such as +size64m.
+    size*) echo "--conf spark.zerohop.rapids.coalesce.size=${1#size}" ;;
+    # Tasks of a union read one of its branches each, as before Spark 4.1.
+    apart) echo "--conf spark.sql.unionOutputPartitioning=false" ;;
     # Few reduce tasks of a size for GPUs, in all stages.
     fat)
       echo "--conf spark.sql.adaptive.coalescePartitions.parallelismFirst=false
@@ -217,7 +221,7 @@ vary() { # a variation of a contender
         --conf spark.rapids.memory.gpu.allocFraction=${TIGHT:-0.06} --conf spark.rapids.memory.gpu.maxAllocFraction=${TIGHT:-0.06}"
       ;;
     *)
-      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, many, fat, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
+      echo "no variation '$1'; there are nodes, between, crypto, link, isolated, workers, nopeers, killed, before, keeper, many, sizeN, apart, fat, arena, compress, skipmerge, kudo, packed, sync, unsummed and tight" >&2
       return 1
       ;;
   esac

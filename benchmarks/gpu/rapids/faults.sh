@@ -53,7 +53,7 @@ suites() { # suites ...
 faults() {
   local status=0
   # shellcheck disable=SC2086 # These are several words.
-  suites ${SUITES:-GpuRefusalSuite GpuReadinessSuite GpuFaultSuite GpuSentFaultSuite ${LIBUCX:+GpuNodeFaultSuite} GpuQuerySuite GpuSettingsSuite GpuFallbackSuite GpuKeeperSuite GpuKeeperFilesSuite GpuKeeperAllocationSuite GpuKeeperGrowthSuite} || status=$?
+  suites ${SUITES:-GpuRefusalSuite GpuReadinessSuite GpuFaultSuite GpuSentFaultSuite ${LIBUCX:+GpuNodeFaultSuite} GpuQuerySuite GpuSettingsSuite GpuFallbackSuite GpuKeeperSuite GpuKeeperFilesSuite GpuKeeperFarSuite GpuKeeperAllocationSuite GpuKeeperGrowthSuite} || status=$?
   [ -n "${SMOKE:-}" ] ||
     python3 "$dir/rapids/results.py" faults "$dir/commit" "$out/gpu_faults.json" "$out"/faults/junit/*.xml
   return "$status"

@@ -1,5 +1,7 @@
 package io.zerohop.spark.gpu
 
+import java.nio.file.Files
+
 import io.zerohop.spark.faults.Soak
 import io.zerohop.spark.support.{Facts, RunBy}
 
@@ -46,6 +48,27 @@ class GpuKeeperFilesSuite extends GpuKept {
       val facts = asItWas("owner_killed_kept_in_files")
       assert(facts.number("killed") === 1, facts)
       assert(facts.number("staged_bytes") > 0, facts)
+    }
+  }
+}
+
+/** Each executor takes the others to be on nodes of their own, where they cannot map memory. */
+@RunBy.Gpu
+class GpuKeeperFarSuite extends GpuKept {
+  // Spark allows no key of its own among an executor's options, which the files may have.
+  private lazy val options = Files.createTempDirectory("zerohop-nodes")
+
+  override protected def settings: Map[String, String] =
+    super.settings + ("spark.executor.extraJavaOptions" -> s"@$options/{{EXECUTOR_ID}}")
+
+  test("no output of a killed executor is computed again that another node reads from the GPU") {
+    for (id <- 0 to 2 * Soak.longRuns)
+      Files.writeString(options.resolve(id.toString), s"-Dspark.zerohop.node.id=node-$id")
+    for (_ <- 1 to Soak.longRuns) {
+      val facts = asItWas("owner_killed_kept")
+      assert(facts.number("killed") === 1, facts)
+      assert(facts.number("staged_bytes") > 0, facts)
+      assert(facts.number("peer_bytes") === 0, facts)
     }
   }
 }
