@@ -75,7 +75,8 @@
 #               memory, as without peer access), +packed (of zerohop: RAPIDS' own split), +sync (of
 #               zerohop: map tasks wait for their copies), +keeper (of zerohop: with a keeper),
 #               +fat (reduce tasks of FAT, 256m, by adaptive execution, in all stages), +many (of
-#               zerohop: as many as Spark makes by default),
+#               zerohop: as many as Spark makes by default), +sizeN (of zerohop: of another size than
+#               its default, such as +size64m), +apart (a union's branches in tasks of their own),
 #               +unsummed (of zerohop: blocks have no checksums), +before (of zerohop: the jar of
 #               another tree, which BEFORE names), +tight (little GPU memory)
 #   ROUNDS      5
