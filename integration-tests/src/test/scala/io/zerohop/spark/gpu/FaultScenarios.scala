@@ -1,6 +1,7 @@
 package io.zerohop.spark.gpu
 
-import java.nio.file.{Files, Path}
+import java.io.File
+import java.nio.file.{Files, Path, Paths}
 
 import scala.concurrent.duration._
 
@@ -156,12 +157,16 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
   /** Dynamic allocation gives executors back after the map stage, and asks for others later. */
   private def givenBack(): Map[String, Any] = {
     val all = cluster.executors
+    val perMap = query.rowsPerMap
     query.expected
     withoutAdaptiveExecution {
       val rows = keptRows(
-        query.frame(
-          onWrite = id => if (id % 1000 == 0) awaitAll(all),
-          onRead = id => if (id < FaultyQuery.Keys) awaitAll(all)),
+        {
+          val meeting = Meeting(Files.createTempDirectory(folder, "meeting").toString)
+          query.frame(
+            onWrite = id => if (id % perMap == 0) meeting.await(all),
+            onRead = id => if (id < FaultyQuery.Keys) awaitAll(all))
+        },
         all)
       val before = SparkInternals.executorIds(cluster.sc)
       Bounded.until("all executors but one are given back", 60.seconds) {
@@ -182,7 +187,7 @@ final class FaultScenarios(cluster: Cluster, rows: Long = FaultyQuery.Rows) {
    */
   private def keptRows(frame: => DataFrame, owners: Int): RDD[Row] = {
     var rows = frame.rdd
-    Bounded.until("a shuffle that is kept", 60.seconds) {
+    Bounded.until("a shuffle that is kept", 2.minutes) {
       rows = frame.rdd
       val id = cluster.run("map stage")(SparkInternals.runMapStage(cluster.sc, rows))
       val found = SparkInternals.mapOutputOwners(id)
@@ -274,9 +279,24 @@ object FaultScenarios {
   }
 
   /**
-   * Holds a task back until all executors are there: while tasks wait, dynamic allocation asks for
-   * more executors, and those that come have tasks left to do.
+   * Holds tasks of a stage back until so many executors run some of them, or a minute has passed.
+   * While tasks wait, dynamic allocation asks for more executors. To be there is not enough: an
+   * executor that is being given back takes no task, and on a GPU it takes seconds to end.
+   *
+   * @param folder an empty one, which all executors see
    */
+  private final case class Meeting(folder: String) {
+    def await(executors: Int): Unit = {
+      val own = Paths.get(folder, SparkEnv.get.executorId)
+      if (!Files.exists(own)) Files.write(own, Array.emptyByteArray)
+      val end = 1.minute.fromNow
+      while (met < executors && end.hasTimeLeft()) Thread.sleep(100)
+    }
+
+    private def met: Int = Option(new File(folder).list()).fold(0)(_.length)
+  }
+
+  /** Holds a task back until all executors are there, for which dynamic allocation asks meanwhile. */
   private def awaitAll(executors: Int): Unit = ClusterScenarios.awaitExecutors(_ >= executors)
 
   private def failNow(fault: Fault): Unit = fault.once(Moment.now().toString)(throwWanted())
