@@ -91,7 +91,8 @@ abstract class GpuKeptAllocation(initial: Int, most: Int) extends GpuKept {
   test("no output of an executor that dynamic allocation gives back is computed again") {
     for (_ <- 1 to Soak.longRuns) {
       val facts = asItWas("given_back")
-      assert(facts.number("given_back") === most - 1, facts)
+      // Some more may be on their way out, of those that ran no task of this stage.
+      assert(facts.number("given_back") >= most - 1, facts)
       assert(facts.number("added") > 0, facts)
       assert(facts.number("failed_tasks") === 0, facts)
     }
