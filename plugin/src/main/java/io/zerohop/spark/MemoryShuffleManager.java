@@ -281,18 +281,41 @@ public final class MemoryShuffleManager extends SortShuffleManager {
   }
 
   private ExecutorShuffle executor(final ZerohopShuffleHandle<?, ?, ?> handle) {
+    return executor.get(maker(handle));
+  }
+
+  private Supplier<ExecutorShuffle> maker(final ZerohopShuffleHandle<?, ?, ?> handle) {
     final SparkEnv env = SparkEnv.get();
     JarVersion.check(handle.driverVersion(), JarVersion.own(), env.executorId());
-    return executor.get(
-        () ->
-            ExecutorShuffle.start(
-                env,
-                conf,
-                AppSecret.resolve(handle.secret(), env),
-                Objects.requireNonNull(resolver, ASIDE),
-                Objects.requireNonNull(files, ASIDE),
-                this::unregisterShuffle,
-                Watches.ofExecutor(conf)));
+    return () ->
+        ExecutorShuffle.start(
+            env,
+            conf,
+            AppSecret.resolve(handle.secret(), env),
+            Objects.requireNonNull(resolver, ASIDE),
+            Objects.requireNonNull(files, ASIDE),
+            this::unregisterShuffle,
+            Watches.ofExecutor(conf));
+  }
+
+  /**
+   * Starts Zerohop in the background, in an executor to which a task has brought a handle. Spark
+   * generates the task's code and opens its input meanwhile. Throws nothing: what fails is tried
+   * again when the task asks for a writer or reader.
+   */
+  static void arrived(final ZerohopShuffleHandle<?, ?, ?> handle) {
+    final SparkEnv env = SparkEnv.get();
+    if (env == null || TaskContext.get() == null) {
+      return; // A driver may read its own handles, too.
+    }
+    try {
+      if (env.shuffleManager() instanceof ZerohopShuffleManager entry
+          && entry.manager() instanceof MemoryShuffleManager here) {
+        here.executor.begin(here.maker(handle));
+      }
+    } catch (final RuntimeException | LinkageError e) {
+      LOG.debug("Zerohop does not start before the first task asks for it", e);
+    }
   }
 
   private @Nullable ShuffleNode node() {

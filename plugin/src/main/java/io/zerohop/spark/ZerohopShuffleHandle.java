@@ -2,6 +2,8 @@ package io.zerohop.spark;
 
 import io.zerohop.spark.compat.JarVersion;
 import io.zerohop.spark.metrics.ReadMetrics.PathAccumulators;
+import java.io.IOException;
+import java.io.ObjectInputStream;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.shuffle.BaseShuffleHandle;
 import org.jspecify.annotations.Nullable;
@@ -37,6 +39,12 @@ final class ZerohopShuffleHandle<K, V, C> extends BaseShuffleHandle<K, V, C> {
     this.rowChecksums = rowChecksums;
     this.secret = secret;
     this.accumulators = accumulators;
+  }
+
+  /** A task has brought it to an executor, and will soon write or read by it. */
+  private void readObject(final ObjectInputStream in) throws IOException, ClassNotFoundException {
+    in.defaultReadObject();
+    MemoryShuffleManager.arrived(this);
   }
 
   byte[] secret() {

@@ -37,6 +37,11 @@ public final class ZerohopShuffleManager extends SortShuffleManager {
             isDriver);
   }
 
+  /** What does everything: a {@code MemoryShuffleManager}. */
+  SortShuffleManager manager() {
+    return manager;
+  }
+
   @Override
   public <K, V, C> ShuffleHandle registerShuffle(
       final int shuffleId, final ShuffleDependency<K, V, C> dependency) {

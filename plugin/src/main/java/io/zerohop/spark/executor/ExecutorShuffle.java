@@ -52,7 +52,7 @@ import scala.Option;
 
 /**
  * Zerohop in one executor, or in a driver that runs tasks: its blocks in memory, its files and its
- * metrics. Started by the first task that has a handle, since the handle carries the secret.
+ * metrics. Started when a first task brings a handle, which carries the secret.
  *
  * <p>An executor whose blocks cannot be in memory (no native library for its system, no usable
  * socket folder) says so once and keeps its map outputs in files; one that has a GPU and cannot

@@ -17,10 +17,10 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The single shuffle instance of a process, created when a task first needs it. It is made by a
- * thread of its own: a task that is cancelled is interrupted, and what the interrupt would break
- * here is the whole executor's, not the task's. A failure is that of those who wait for it; who
- * asks later has it tried again. Thread safe.
+ * The single shuffle instance of a process, created when a task first needs it, or is about to. It
+ * is made by a thread of its own: a task that is cancelled is interrupted, and what the interrupt
+ * would break here is the whole executor's, not the task's. A failure is that of those who wait for
+ * it; who asks later has it tried again. Thread safe.
  */
 public final class Startup<T> {
   /** The state of the start. */
@@ -86,10 +86,22 @@ public final class Startup<T> {
    */
   public T get(final Supplier<T> maker) {
     final T known = made;
-    return known != null ? known : await(begin(maker));
+    return known != null ? known : await(begun(maker));
   }
 
-  private FutureTask<T> begin(final Supplier<T> maker) {
+  /**
+   * Begins to create the instance if there is none, for somebody who will soon want it. Returns at
+   * once, if there is a thread for it.
+   *
+   * @param maker does not give null; what it throws is that of those who wait meanwhile
+   */
+  public void begin(final Supplier<T> maker) {
+    if (made == null) {
+      begun(maker);
+    }
+  }
+
+  private FutureTask<T> begun(final Supplier<T> maker) {
     final FutureTask<T> next;
     synchronized (this) {
       if (state == State.STOPPED) {

@@ -58,6 +58,47 @@ class StartupTest {
   }
 
   @Test
+  void whoAsksLaterGetsWhatWasBegunBefore() throws Exception {
+    final Startup<String> startup = startup(PATIENCE);
+    startup.begin(slow);
+    startup.begin(() -> "another");
+    assertThat(startup.made()).isNull();
+    release.countDown();
+    assertThat(startup.get(() -> "another")).isEqualTo("it");
+    startup.begin(slow);
+    assertThat(starts).hasValue(1);
+  }
+
+  @Test
+  void whatWasBegunAndFailedIsTriedAgain() throws Exception {
+    final Startup<String> startup = startup(PATIENCE);
+    final CountDownLatch failed = new CountDownLatch(1);
+    startup.begin(
+        () -> {
+          failed.countDown();
+          throw new IllegalArgumentException("for now");
+        });
+    failed.await();
+    String made = null;
+    while (made == null) {
+      try {
+        made = startup.get(() -> "it");
+      } catch (final IllegalArgumentException stillFailing) {
+        assertThat(stillFailing).hasMessage("for now");
+      }
+    }
+    assertThat(made).isEqualTo("it");
+  }
+
+  @Test
+  void nothingIsBegunAfterTheStop() {
+    final Startup<String> startup = startup(PATIENCE);
+    startup.stop();
+    assertThatThrownBy(() -> startup.begin(slow)).hasMessageContaining("has been stopped");
+    assertThat(starts).hasValue(0);
+  }
+
+  @Test
   void aFailureIsNotKept() {
     final Startup<String> startup = startup(PATIENCE);
     assertThatThrownBy(

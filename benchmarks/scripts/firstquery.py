@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""Times the first query of an application: firstquery.py [BEFORE.jar [TURNS]]
+
+Writes docs/measurements/first_query.json: seconds of the first query with a shuffle in a new
+application, and of the third, beside sort shuffle and, if its jar is named, beside the tree before.
+One executor in a process of its own that runs one task at a time, so that a processor is left for
+what starts in the background. Contenders take turns. Needs the built tree; nothing else should run
+meanwhile."""
+
+import datetime
+import os
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from measurements import write
+
+ROOT = Path(__file__).resolve().parents[2]
+OUT = ROOT / "docs" / "measurements" / "first_query.json"
+LIMIT_SECONDS = 120
+QUERIES = 3
+SPARK = ROOT / "benchmarks/spark/target/spark-home"
+OURS = ["--conf", "spark.plugins=io.zerohop.spark.ZerohopPlugin"]
+MASTER = "local-cluster[1,1,1024]"
+
+
+def run(jar, settings, folder):
+    """The seconds of each query of one application."""
+    home = folder / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir()
+    (home / "jars").symlink_to(SPARK / "jars")
+    shutil.copy(SPARK / "RELEASE", home)
+    paths = ["--conf", f"spark.executor.extraClassPath={jar}"]
+    command = ["java", "-Xmx1g", f"@{ROOT}/benchmarks/spark/java.options"]
+    command += ["-cp", f"{jar}:{SPARK}/jars/*", "org.apache.spark.deploy.SparkSubmit"]
+    command += ["--master", MASTER, "--conf", "spark.ui.enabled=false", *paths, *settings]
+    command += ["--class", "FirstQuery", str(folder / "first.jar"), str(QUERIES)]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"},
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_SECONDS,
+    )
+    seconds = [float(found) for found in re.findall(r"(?m)^query ([\d.]+)$", done.stdout)]
+    if len(seconds) != QUERIES:
+        raise SystemExit(f"no times:\n{done.stderr[-2000:]}")
+    return seconds
+
+
+def main(before=None, turns="9"):
+    ours = next(ROOT.glob("plugin/target/zerohop-spark-*-SNAPSHOT.jar"))
+    cases = {"sort": (ours, []), "zerohop": (ours, OURS)}
+    if before:
+        cases["zerohop before"] = (Path(before).resolve(), OURS)
+    seen = {case: [] for case in cases}
+    with tempfile.TemporaryDirectory(prefix="zerohop-first-") as name:
+        folder = Path(name)
+        source = Path(__file__).with_name("FirstQuery.java")
+        subprocess.run(
+            ["javac", "-cp", f"{SPARK}/jars/*", "-d", folder / "classes", source], check=True
+        )
+        subprocess.run(
+            ["jar", "cf", folder / "first.jar", "-C", folder / "classes", "."], check=True
+        )
+        for turn in range(int(turns)):
+            for case, (jar, settings) in cases.items():
+                seconds = run(jar, settings, folder)
+                seen[case].append(seconds)
+                print(turn, case, *(f"{one:.2f}" for one in seconds), flush=True)
+    rows = []
+    for case, runs in seen.items():
+        first = sorted(one[0] for one in runs)
+        median = statistics.median(first)
+        rows.append(
+            {
+                "case": case,
+                "seconds": round(median, 3),
+                "least": round(first[0], 3),
+                "most": round(first[-1], 3),
+                "third_query_seconds": round(statistics.median(one[2] for one in runs), 3),
+                "runs": len(runs),
+            }
+        )
+    median = {row["case"]: row["seconds"] for row in rows}
+    goals = [
+        {
+            "goal": "first query of an application, over sort shuffle's",
+            "at_most": 1.05,
+            "value": round(median["zerohop"] / median["sort"], 3),
+        }
+    ]
+    if before:
+        goals.append(
+            {
+                "goal": "first query of an application, over that of the tree before",
+                "at_most": 1.0,
+                "value": round(median["zerohop"] / median["zerohop before"], 3),
+            }
+        )
+    git = ["git", "-C", str(ROOT)]
+    commit = subprocess.check_output([*git, "rev-parse", "HEAD"], text=True).strip()
+    if subprocess.check_output([*git, "status", "--porcelain"], text=True).strip():
+        commit += "-dirty"
+    write(
+        OUT,
+        {
+            "bench": "first_query",
+            "commit": commit,
+            "date": datetime.date.today().isoformat(),
+            "host": {"cpu_cores": os.cpu_count(), "kernel": platform.release()},
+            "setting": {"master": MASTER, "turns": int(turns)},
+            "goals": goals,
+            "rows": rows,
+        },
+    )
+    print(OUT.read_text())
+
+
+main(*sys.argv[1:])
