@@ -1,4 +1,6 @@
 import java.io.IOException;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerTaskEnd;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.functions;
 
@@ -6,9 +8,23 @@ import org.apache.spark.sql.functions;
 public final class FirstQuery {
   private FirstQuery() {}
 
+  /** Says how long a new executor took for its first map task. */
+  private static final class FirstTask extends SparkListener {
+    private boolean isOver;
+
+    @Override
+    public void onTaskEnd(final SparkListenerTaskEnd event) {
+      if (!isOver) {
+        isOver = true;
+        System.out.println("task " + event.taskInfo().duration() / 1e3);
+      }
+    }
+  }
+
   /** Takes the number of queries. */
   public static void main(final String[] args) throws IOException {
     try (SparkSession spark = SparkSession.builder().appName("first query").getOrCreate()) {
+      spark.sparkContext().addSparkListener(new FirstTask());
       for (int i = 0; i < Integer.parseInt(args[0]); i++) {
         final long start = System.nanoTime();
         spark.range(0, 1000, 1, 4).repartition(4, functions.col("id")).count();
