@@ -202,7 +202,7 @@ vary() { # a variation of a contender
       ;;
     keeper) echo "--conf spark.zerohop.keeper=true" ;;
     # As many reduce tasks as Spark makes.
-    many) echo "--conf spark.zerohop.rapids.coalesce.size=0" ;;
+    many) vary size0 ;;
     # Reduce tasks of another size than our default, such as +size64m.
     size*) echo "--conf spark.zerohop.rapids.coalesce.size=${1#size}" ;;
     # Tasks of a union read one of its branches each, as before Spark 4.1.

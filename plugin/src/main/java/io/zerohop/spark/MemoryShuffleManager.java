@@ -300,17 +300,18 @@ public final class MemoryShuffleManager extends SortShuffleManager {
 
   /**
    * Starts Zerohop in the background, in an executor to which a task has brought a handle. Spark
-   * generates the task's code and opens its input meanwhile. Throws nothing: what fails is tried
-   * again when the task asks for a writer or reader.
+   * generates the task's code and opens its input meanwhile. Throws nothing: a task that asks for a
+   * writer or reader gets the failure if it waits for this start, and else makes another one.
    */
   static void arrived(final ZerohopShuffleHandle<?, ?, ?> handle) {
     final SparkEnv env = SparkEnv.get();
-    if (env == null || TaskContext.get() == null) {
+    if (env == null || TaskContext.get() == null || LinkFailure.happened()) {
       return; // A driver may read its own handles, too.
     }
     try {
       if (env.shuffleManager() instanceof ZerohopShuffleManager entry
-          && entry.manager() instanceof MemoryShuffleManager here) {
+          && entry.manager() instanceof MemoryShuffleManager here
+          && here.executor.made() == null) {
         here.executor.begin(here.maker(handle));
       }
     } catch (final RuntimeException | LinkageError e) {

@@ -287,8 +287,7 @@ object FaultScenarios {
    */
   private final case class Meeting(folder: String) {
     def await(executors: Int): Unit = {
-      val own = Paths.get(folder, SparkEnv.get.executorId)
-      if (!Files.exists(own)) Files.write(own, Array.emptyByteArray)
+      Files.write(Paths.get(folder, SparkEnv.get.executorId), Array.emptyByteArray)
       val end = 1.minute.fromNow
       while (met < executors && end.hasTimeLeft()) Thread.sleep(100)
     }

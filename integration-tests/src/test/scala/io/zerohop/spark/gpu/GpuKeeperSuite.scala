@@ -55,7 +55,7 @@ class GpuKeeperFilesSuite extends GpuKept {
 /** Each executor takes the others to be on nodes of their own, where they cannot map memory. */
 @RunBy.Gpu
 class GpuKeeperFarSuite extends GpuKept {
-  // Spark allows no key of its own among an executor's options, which the files may have.
+  // Spark refuses its own keys in extraJavaOptions, but does not read the files that they name.
   private lazy val options = Files.createTempDirectory("zerohop-nodes")
 
   override protected def settings: Map[String, String] =

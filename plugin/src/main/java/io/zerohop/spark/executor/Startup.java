@@ -90,15 +90,14 @@ public final class Startup<T> {
   }
 
   /**
-   * Begins to create the instance if there is none, for somebody who will soon want it. Returns at
-   * once, if there is a thread for it.
+   * Begins to create the instance if there is none, for a caller of {@link #get} that comes soon.
+   * Does not wait, unless no thread can be started.
    *
-   * @param maker does not give null; what it throws is that of those who wait meanwhile
+   * @param maker does not give null; those who wait meanwhile get what it throws
+   * @throws IllegalStateException if {@link #stop} was called
    */
   public void begin(final Supplier<T> maker) {
-    if (made == null) {
-      begun(maker);
-    }
+    begun(maker);
   }
 
   private FutureTask<T> begun(final Supplier<T> maker) {

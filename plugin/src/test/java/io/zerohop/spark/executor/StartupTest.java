@@ -58,7 +58,7 @@ class StartupTest {
   }
 
   @Test
-  void whoAsksLaterGetsWhatWasBegunBefore() throws Exception {
+  void whoAsksLaterGetsWhatWasBegunBefore() {
     final Startup<String> startup = startup(PATIENCE);
     startup.begin(slow);
     startup.begin(() -> "another");
