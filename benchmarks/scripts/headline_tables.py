@@ -104,6 +104,7 @@ FILES = "RAPIDS' MULTITHREADED"
 # The workload, its file, how its ratios are found, and beside what.
 LINES = (
     ("TPC-DS, scale 10, 2 GPUs, Spark 4.2", "gpu_tpcds_spark42", tpcds(200), FILES),
+    ("TPC-DS, scale 10, 1 GPU, Spark 4.2", "gpu_tpcds_spark42_one", tpcds(200), FILES),
     ("TPC-DS, scale 10, 1 GPU", "gpu_tpcds_one", tpcds(200), FILES),
     ("TPC-DS, scale 10, 2 GPUs", "gpu_tpcds_two", tpcds(200), FILES),
     ("TPC-DS, scale 10, 200 partitions", "gpu_tpcds_partitions", tpcds(200), FILES),

@@ -48,6 +48,7 @@ DRAWINGS = {
     "host_processor": host_processor,
     "gpu_tpcds": gpu_tpcds,
     "gpu_tpcds_one": gpu_tpcds,
+    "gpu_tpcds_spark42_one": gpu_tpcds,
     "gpu_tpcds_two": gpu_tpcds,
     "gpu_tpcds_fat": gpu_tpcds,
     "gpu_tpcds_partitions": gpu_tpcds,
