@@ -96,6 +96,8 @@ class KeeperDaemonSuite extends KeeperClusterSuite {
     assert(third.kind === DaemonLink.Kind.FULL, third)
     // It has no executor, and ends.
     Bounded.until("the end of the second keeper", 60.seconds)(status.left == 324 * Mib)
+    val log = Files.readString(folder.resolve("daemon.log"))
+    assert(!log.contains("Exception"), log)
   }
 
   private def killAll(): Unit = {
@@ -117,6 +119,7 @@ class KeeperDaemonSuite extends KeeperClusterSuite {
     orders.setProperty("spark.app.id", s"other-$application")
     orders.setProperty("spark.zerohop.socket.dir", folder.resolve("s").toString)
     orders.setProperty("host", "localhost")
+    orders.setProperty("port", "0")
     orders.setProperty("release", JarVersion.own)
     orders.setProperty("secret", Base64.getEncoder.encodeToString(secret))
     val out = new ByteArrayOutputStream
