@@ -110,10 +110,9 @@ public final class KeeperProcess {
       return;
     }
     final byte[] secret = Base64.getDecoder().decode((String) orders.remove(SECRET));
-    // First: another release's orders may lack what follows.
-    JarVersion.check(String.valueOf(orders.remove(RELEASE)), JarVersion.own(), "keeper");
     final String host = String.valueOf(orders.remove(HOST));
     final int lastPort = Integer.parseInt(String.valueOf(orders.remove(LAST_PORT)));
+    JarVersion.check(String.valueOf(orders.remove(RELEASE)), JarVersion.own(), "keeper");
     final String dirs = String.valueOf(orders.remove(DIRS));
     final SparkConf spark = new SparkConf(false);
     orders.stringPropertyNames().forEach(key -> spark.set(key, orders.getProperty(key)));
